@@ -1,0 +1,104 @@
+"""Facts about one pass of a loop, and about the shards of a fan-out.
+
+There is no event per item: what happened to an item is a row of a frame's output.
+"""
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.kernel.ids import LoopId, StepName
+
+LoopMode = Literal["sequential", "parallel", "cursor", "fanout"]
+
+
+class LoopStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    total: int
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+    broken: int = 0
+
+
+class LoopStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    TYPE: ClassVar[str] = "loop.started"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    step: StepName
+    mode: LoopMode
+    visit: int = 1
+    collection_size: int | None = None  # None: a cursor does not know
+    collection_ref: ResultReference | None = None
+
+
+class LoopDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Comes exactly once per pass, whatever became of its rows."""
+
+    TYPE: ClassVar[str] = "loop.done"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    step: StepName
+    status: str
+    stats: LoopStats
+    visit: int = 1
+    result: Result | None = None
+
+
+class FanoutStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    TYPE: ClassVar[str] = "loop.fanout.started"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    step: StepName
+    total_shards: int
+    visit: int = 1
+
+
+class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    TYPE: ClassVar[str] = "loop.shard.enqueued"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    shard_id: str
+    iter_index: int
+    iter_key: str | None = None
+    shard_attempt: int = 1
+
+
+class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Stands in for `command.completed`: a shard's end is a command's end."""
+
+    TYPE: ClassVar[str] = "loop.shard.done"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    shard_id: str
+    shard_attempt: int = 1
+    result: Result | None = None
+
+
+class ShardFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Counts as failed only when no retry is left (`final`)."""
+
+    TYPE: ClassVar[str] = "loop.shard.failed"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    shard_id: str
+    error: Failure
+    final: bool
+    shard_attempt: int = 1
+
+
+class FaninCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    TYPE: ClassVar[str] = "loop.fanin.completed"
+    VERSION: ClassVar[int] = 1
+
+    loop_id: LoopId
+    status: Literal["complete", "partial"]
+    total: int
+    done: int
+    failed: int = 0

@@ -1,0 +1,41 @@
+"""Values that several events carry: the result block, references in it, and failures."""
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class ResultReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A durable copy of a result. `uri` is required, so a cache hint is never the only copy."""
+
+    type: Literal["object_store", "kv", "db", "eventlog"]
+    uri: str
+    ref_id: str | None = None
+    sha256: str | None = None
+    media_type: str | None = None
+    schema_digest: str | None = None
+    byte_length: int | None = None
+    row_count: int | None = None
+
+
+class ParentReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    ref_id: str | None = None  # None for the first task of a pipeline
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a piece of work produced: small values in `context`, large ones by `reference`."""
+
+    status: str
+    reference: ResultReference | None = None  # None: nothing was stored outside the event
+    parent_ref: ParentReference | None = None
+    context: dict[str, Any] = {}
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why something failed, in words for people and a kind for rules."""
+
+    kind: str
+    message: str
+    retryable: bool = False
+    code: str | None = None
+    detail: dict[str, Any] = {}

@@ -1,0 +1,1 @@
+"""One run of a playbook: its state and the fold that builds it."""

@@ -1,0 +1,141 @@
+"""How facts about commands, and about the calls made under them, change the state."""
+
+from noetl.domain.events import (
+    CallDone,
+    CallFailed,
+    CallPartial,
+    CommandCancelled,
+    CommandClaimed,
+    CommandCompleted,
+    CommandFailed,
+    CommandHeartbeat,
+    CommandIssued,
+    CommandStarted,
+)
+from noetl.domain.events.envelope import Envelope
+from noetl.domain.execution.accumulator import Accumulator, FoldFunction
+from noetl.domain.execution.state import CommandRow
+from noetl.kernel.ids import CommandId
+
+
+def issued(fold: Accumulator, event: CommandIssued, envelope: Envelope) -> None:
+    command_id = envelope.command_id or CommandId(envelope.aggregate_id)
+    if command_id in fold.state.commands:
+        fold.unmatched()
+        return
+    fold.state.execution.last_node_name = event.step
+    fold.state.commands[command_id] = CommandRow(
+        command_id=command_id,
+        step=event.step,
+        tool=event.tool,
+        visit=event.visit,
+        iteration=event.iteration,
+        attempt=event.attempt,
+        attempts_max=event.attempts_max,
+        issued_event_id=envelope.event_id,
+        stage_id=envelope.stage_id,
+        frame_id=envelope.frame_id,
+        parent_command_id=event.parent_command_id,
+        placement=event.placement,
+    )
+
+
+def claimed(fold: Accumulator, event: CommandClaimed, envelope: Envelope) -> None:
+    """A higher claim is a takeover: the earlier holder is fenced off."""
+    row = _open(fold, envelope)
+    if row is None or event.claim <= row.claim:
+        fold.unmatched()
+        return
+    row.status = "CLAIMED"
+    row.worker_id = event.worker_id
+    row.boot_id = event.boot_id
+    row.claim = event.claim
+    row.lease_until = event.lease_until
+    row.placement = event.placement or row.placement
+    row.claimed_event_id = envelope.event_id
+    row.started_event_id = None
+
+
+def started(fold: Accumulator, event: CommandStarted, envelope: Envelope) -> None:
+    row = _open(fold, envelope)
+    if row is None or event.claim != row.claim:
+        fold.unmatched()
+        return
+    row.status = "RUNNING"
+    row.started_event_id = envelope.event_id
+
+
+def heartbeat(fold: Accumulator, event: CommandHeartbeat, envelope: Envelope) -> None:
+    row = _open(fold, envelope)
+    if row is None or event.claim != row.claim:
+        fold.unmatched()
+        return
+    row.lease_until = event.lease_until
+
+
+def completed(fold: Accumulator, event: CommandCompleted, envelope: Envelope) -> None:
+    row = _close(fold, "COMPLETED", envelope)
+    if row is None:
+        return
+    if event.result is not None:
+        row.result_status = event.result.status
+        row.result_ref = fold.note_reference(event.result.reference)
+    fold.retire("commands", row)
+
+
+def failed(fold: Accumulator, event: CommandFailed, envelope: Envelope) -> None:
+    row = _close(fold, "FAILED", envelope)
+    if row is not None:
+        row.error_kind = event.error.kind
+        fold.retire("commands", row)
+
+
+def cancelled(fold: Accumulator, _event: CommandCancelled, envelope: Envelope) -> None:
+    row = _close(fold, "CANCELLED", envelope)
+    if row is not None:
+        fold.retire("commands", row)
+
+
+def called(
+    fold: Accumulator, event: CallDone | CallFailed | CallPartial, envelope: Envelope
+) -> None:
+    """A call is counted on its command; a call outside any command belongs to the step alone."""
+    fold.state.execution.last_node_name = event.step
+    if not isinstance(event, CallFailed):
+        fold.note_reference(event.result.reference)
+    if envelope.command_id is None:
+        return
+    row = _open(fold, envelope)
+    if row is None:
+        fold.unmatched()
+        return
+    row.calls += 1
+
+
+def _open(fold: Accumulator, envelope: Envelope) -> CommandRow | None:
+    return fold.state.commands.get(envelope.command_id or CommandId(""))
+
+
+def _close(fold: Accumulator, status: str, envelope: Envelope) -> CommandRow | None:
+    row = fold.state.commands.pop(envelope.command_id or CommandId(""), None)
+    if row is None:
+        fold.unmatched()
+        return None
+    row.status = status
+    row.terminal_event_id = envelope.event_id
+    row.terminal_version = envelope.stream_version
+    return row
+
+
+FOLDS: dict[type, FoldFunction] = {
+    CommandIssued: issued,
+    CommandClaimed: claimed,
+    CommandStarted: started,
+    CommandHeartbeat: heartbeat,
+    CommandCompleted: completed,
+    CommandFailed: failed,
+    CommandCancelled: cancelled,
+    CallDone: called,
+    CallFailed: called,
+    CallPartial: called,
+}

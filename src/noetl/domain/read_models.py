@@ -1,0 +1,66 @@
+"""Rows of a fold as records of read models: their type, their id, and when they are new."""
+
+import msgspec
+
+from noetl.domain.execution.state import ExecutionState, Surface
+from noetl.domain.projection import ProjectionRecord
+from noetl.domain.surfaces import Row, plain
+from noetl.kernel import canonical_json
+from noetl.kernel.ids import EventId, ExecutionId
+from noetl.kernel.scope import Scope
+
+PROJECTION_TYPES: dict[Surface, str] = {
+    "execution": "execution",
+    "stages": "stage",
+    "frames": "frame",
+    "commands": "command",
+    "business_objects": "business_object",
+    "loops": "loop",
+}
+
+
+class SourcePlace(msgspec.Struct, frozen=True):
+    """Which part of the log a record reflects."""
+
+    scope: Scope
+    version: int
+    position: int
+    event_id: EventId
+
+
+def record_of(
+    surface: Surface, row: msgspec.Struct, state: ExecutionState, place: SourcePlace
+) -> ProjectionRecord:
+    execution = state.execution.execution_id
+    canonical = canonical_json.encode_recorded(row)
+    return ProjectionRecord(
+        scope=place.scope,
+        projection_type=PROJECTION_TYPES[surface],
+        projection_id=projection_id(surface, plain(row), execution),
+        execution_id=execution,
+        version=place.version,
+        position=place.position,
+        source_event_id=place.event_id,
+        canonical=canonical,
+        checksum=canonical_json.sha256_hex(canonical),
+    )
+
+
+def projection_id(surface: Surface, row: Row, execution: ExecutionId) -> str:
+    """An id that a row keeps from its first event to its last, and shares with no other."""
+    match surface:
+        case "execution":
+            return execution
+        case "stages":
+            return str(row["stage_id"])
+        case "frames":
+            return str(row["frame_id"])
+        case "commands":
+            return str(row["command_id"])
+        case "loops":
+            return f"{execution}/{row['loop_id']}"
+        case "business_objects":
+            if "objects_ref" in row:
+                return f"{execution}/{row['event_id']}"
+            # A deleted object that comes back is another row, so its life is part of its id.
+            return f"{execution}/{row['object']}/{row['id']}@{row['first_event_id']}"

@@ -1,0 +1,1 @@
+"""Words everything else is written in. Imports nothing of ours."""

@@ -1,0 +1,1 @@
+"""For people who write adapters: suites, fakes and given-when-then."""

@@ -1,0 +1,1 @@
+"""How events look at rest and in flight."""

@@ -1,0 +1,70 @@
+"""What must hold before an event is sealed, each breach with a name of its own."""
+
+from typing import Any
+
+import msgspec
+
+from noetl.domain.events import EVENT_CLASSES, Event
+from noetl.domain.events.envelope import Draft, Source
+from noetl.kernel import canonical_json, instant
+from noetl.kernel.errors import FieldInvalid, ScopeMissing
+
+ANNOTATIONS = frozenset({"locality", "worker_locator"})
+"""The parts of `meta` that differ between machines and so stay outside the checksum."""
+
+_EVENT_CLASSES = frozenset(EVENT_CLASSES)
+_SNOWFLAKE_MAX = str(2**63 - 1)
+
+
+def check_source(source: Source) -> None:
+    for field in source.scope._fields:
+        value: object = getattr(source.scope, field)  # typed as text; callers may pass anything
+        if not isinstance(value, str) or not value:
+            raise ScopeMissing(field)
+    if not is_snowflake(source.execution_id):
+        raise FieldInvalid("execution_id", f"{source.execution_id!r} is not a snowflake id")
+
+
+def check_draft(draft: Draft) -> None:
+    event_type = str(draft.event_type or getattr(draft.event, "TYPE", "?"))
+    if type(draft.event) not in _EVENT_CLASSES:
+        raise FieldInvalid(event_type, f"{type(draft.event).__name__} is not in the catalogue")
+    if not is_snowflake(draft.event_id):
+        raise FieldInvalid(event_type, f"event_id {draft.event_id!r} is not a snowflake id")
+    instant.check(draft.event_time)
+    if draft.annotations:
+        _check_annotations(event_type, draft.annotations)
+
+
+def is_snowflake(text: object) -> bool:
+    """Decimal, as an integer column gives it back: 63 bits, no leading zero."""
+    return (
+        isinstance(text, str)
+        and text.isascii()
+        and text.isdigit()
+        and (text[0] != "0" or text == "0")
+        and (len(text), text) <= (len(_SNOWFLAKE_MAX), _SNOWFLAKE_MAX)
+    )
+
+
+def name_the_fault(event: Event, meta: dict[str, Any]) -> None:
+    """Raise for the first value that JSON cannot carry or nests too deep; only on a symptom."""
+    canonical_json.check_plain(_as_plain(event), "body")
+    canonical_json.check_plain(meta, "meta")
+
+
+def _check_annotations(event_type: str, annotations: dict[str, Any]) -> None:
+    unknown = set(annotations) - ANNOTATIONS
+    if unknown:
+        allowed = " and ".join(sorted(ANNOTATIONS))
+        raise FieldInvalid(event_type, f"annotations may hold {allowed}, not {sorted(unknown)}")
+    canonical_json.check_plain(annotations, "annotations")
+
+
+def _as_plain(value: Any) -> Any:
+    """Structs and their typed tuples opened up; free-form values left exactly as they are."""
+    if isinstance(value, msgspec.Struct):
+        return {name: _as_plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_as_plain(item) for item in value]
+    return value

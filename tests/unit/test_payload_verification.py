@@ -1,0 +1,86 @@
+"""Verification says which payloads hold, without ever handing out a body."""
+
+from collections.abc import AsyncIterator
+
+from noetl.adapters.memory.payload_store import MemoryPayloadStore
+from noetl.domain.events import StepEntered
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.log import EMPTY_STREAM, StoredEvent
+from noetl.domain.payload import PayloadReference
+from noetl.kernel.ids import StepName
+from noetl.kernel.instant import Instant
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
+from noetl.testing.histories import History, execution_ids, source_of
+from noetl.wire.codec import open_stored, seal
+
+(EXECUTION,) = execution_ids(1)
+SECRET = b"the body of a payload"
+
+
+class CountingStore(MemoryPayloadStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def get(self, reference: PayloadReference) -> AsyncIterator[bytes]:
+        self.reads += 1
+        return super().get(reference)
+
+
+async def events_naming(*references: PayloadReference | None) -> AsyncIterator[RecordedEvent]:
+    history = History(EXECUTION)
+    drafts = [
+        history.draft(StepEntered(step=StepName("load"), visit=visit), payload_ref=reference)
+        for visit, reference in enumerate(references, start=1)
+    ]
+    for at, sealed in enumerate(seal(drafts, EMPTY_STREAM, source_of(EXECUTION)), start=1):
+        time = Instant("2026-01-01T00:00:00.000000Z")
+        yield open_stored(StoredEvent(EXECUTION, at, at, time, sealed.canonical, sealed.checksum))
+
+
+async def put(store: PayloadStore, data: bytes) -> PayloadReference:
+    return await store.put(DEFAULT_SCOPE, data, "text/plain")
+
+
+async def test_a_sound_history_is_all_resolved() -> None:
+    store = CountingStore()
+    one, two = await put(store, SECRET), await put(store, b"two")
+
+    found = await verify_payloads(events_naming(one, None, two, one), store)
+
+    assert found.summary.all_resolved
+    assert (found.summary.total, found.summary.unique_refs) == (3, 2)
+    assert store.reads == 2  # each distinct payload once, reported for every occurrence
+    assert [fact.byte_length for fact in found.facts] == [21, 3, 21]
+
+
+async def test_a_missing_payload_is_named_by_its_code() -> None:
+    store = MemoryPayloadStore()
+    reference = await put(store, SECRET)
+    await store.delete(reference)
+
+    found = await verify_payloads(events_naming(reference), store)
+
+    assert not found.summary.all_resolved
+    assert [(fact.resolved, fact.error) for fact in found.facts] == [(False, "payload_missing")]
+
+
+async def test_facts_hold_no_bodies() -> None:
+    store = MemoryPayloadStore()
+
+    found = await verify_payloads(events_naming(await put(store, SECRET)), store)
+
+    assert SECRET.decode() not in repr(found)
+
+
+async def test_the_report_is_bounded_and_its_summary_is_not() -> None:
+    store = MemoryPayloadStore()
+    references = [await put(store, bytes([number])) for number in range(9)]
+
+    short = await verify_payloads(events_naming(*references), store, facts_max=4)
+    whole: PayloadVerification = await verify_payloads(events_naming(*references), store)
+
+    assert (len(short.facts), short.facts_omitted) == (4, 5)
+    assert short.summary == whole.summary

@@ -1,0 +1,33 @@
+"""Settings come from the environment once, and a mistake in them is said at once."""
+
+from pathlib import Path
+
+import pytest
+
+from noetl.bootstrap.settings import Settings, load_settings
+from noetl.kernel.errors import SettingInvalid
+from noetl.kernel.scope import Scope
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert load_settings({}) == Settings()
+
+
+def test_values_are_read_by_name_and_type() -> None:
+    settings = load_settings(
+        {"NOETL_HOME": "/data", "NOETL_NODE": "7", "NOETL_TENANT_ID": "acme", "PATH": "/bin"}
+    )
+    assert settings.log_path == Path("/data/log.db")
+    assert settings.node == 7
+    assert settings.scope == Scope("acme", "default")
+
+
+def test_a_misspelt_name_is_refused_and_the_right_one_offered() -> None:
+    with pytest.raises(SettingInvalid, match="did you mean NOETL_LOG_URL"):
+        load_settings({"NOETL_LOGURL": "sqlite:"})
+
+
+@pytest.mark.parametrize("node", ["-1", "1024", "many"])
+def test_a_value_out_of_range_is_refused(node: str) -> None:
+    with pytest.raises(SettingInvalid, match="node"):
+        load_settings({"NOETL_NODE": node})
