@@ -1,0 +1,1 @@
+"""One folder per technology; inside, one file per port it serves."""

@@ -1,0 +1,1 @@
+"""Everything in lists and dicts: the reference for every port."""

@@ -1,0 +1,1 @@
+"""The production log: one PostgreSQL database, schema `noetl`."""

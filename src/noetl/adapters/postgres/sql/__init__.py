@@ -1,0 +1,1 @@
+"""Numbered migrations: applied in order, once, and never edited after a release."""

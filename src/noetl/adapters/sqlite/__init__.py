@@ -1,0 +1,1 @@
+"""One file, no server: laptops, tests and small installs."""

@@ -1,0 +1,1 @@
+"""The real clock, ids and random numbers."""

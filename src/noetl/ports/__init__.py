@@ -1,0 +1,1 @@
+"""What we need from the outside, each as a Protocol with numbered promises."""

@@ -1,0 +1,112 @@
+"""Are the payloads that a history names still there, and still the same? Facts, never bodies."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.execution.accumulator import extend
+from noetl.domain.execution.state import Chain
+from noetl.domain.payload import PayloadReference
+from noetl.kernel import canonical_json
+from noetl.kernel.errors import PayloadError, StoreUnavailable
+from noetl.kernel.ids import EventId
+from noetl.ports.payload_store import PayloadStore
+
+FACTS_MAX = 1_000
+"""Facts that a report holds; its summary always covers every occurrence."""
+
+DIGESTS_REMEMBERED_MAX = 100_000
+"""Distinct payloads remembered as checked. Past it one may be read again, never skipped."""
+
+
+class PayloadFact(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one payload that one event names."""
+
+    event_id: EventId
+    uri: str
+    sha256: str
+    media_type: str
+    resolved: bool
+    byte_length: int | None = None
+    row_count: int | None = None
+    error: str | None = None  # the code of the error, e.g. payload_missing
+
+
+class PayloadSummary(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    resolved: int
+    unresolved: int
+    unique_refs: int
+    all_resolved: bool
+    checksum: str  # over every fact, in the order of the events
+
+
+class PayloadVerification(msgspec.Struct, frozen=True, kw_only=True):
+    summary: PayloadSummary
+    facts: tuple[PayloadFact, ...]
+    facts_omitted: int
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    byte_length: int | None
+    error: str | None
+
+
+async def verify_payloads(
+    events: AsyncIterator[RecordedEvent], store: PayloadStore, facts_max: int = FACTS_MAX
+) -> PayloadVerification:
+    """Read each distinct payload once and report it for every event that names it."""
+    verdicts: dict[str, _Verdict] = {}
+    unique, unresolved, chain, facts = 0, 0, Chain(), list[PayloadFact]()
+    async for recorded in events:
+        reference = recorded.envelope.payload_ref
+        if reference is None:
+            continue
+        verdict = verdicts.get(reference.uri)
+        if verdict is None:
+            verdict = await _examine(reference, store)
+            unique += 1
+            if len(verdicts) < DIGESTS_REMEMBERED_MAX:
+                verdicts[reference.uri] = verdict
+        fact = _fact(recorded.envelope.event_id, reference, verdict)
+        unresolved += not fact.resolved
+        extend(chain, canonical_json.encode_recorded(fact))
+        if len(facts) < facts_max:
+            facts.append(fact)
+    summary = PayloadSummary(
+        total=chain.count,
+        resolved=chain.count - unresolved,
+        unresolved=unresolved,
+        unique_refs=unique,
+        all_resolved=unresolved == 0,
+        checksum=chain.digest,
+    )
+    return PayloadVerification(
+        summary=summary, facts=tuple(facts), facts_omitted=chain.count - len(facts)
+    )
+
+
+async def _examine(reference: PayloadReference, store: PayloadStore) -> _Verdict:
+    length = 0
+    try:
+        async for chunk in store.get(reference):
+            length += len(chunk)
+    except (PayloadError, StoreUnavailable) as error:
+        return _Verdict(None, error.code)
+    if length != reference.byte_length:
+        return _Verdict(length, "payload_length")
+    return _Verdict(length, None)
+
+
+def _fact(event_id: EventId, reference: PayloadReference, verdict: _Verdict) -> PayloadFact:
+    return PayloadFact(
+        event_id=event_id,
+        uri=reference.uri,
+        sha256=reference.sha256,
+        media_type=reference.media_type,
+        resolved=verdict.error is None,
+        byte_length=verdict.byte_length,
+        row_count=reference.row_count,
+        error=verdict.error,
+    )

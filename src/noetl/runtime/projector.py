@@ -1,0 +1,126 @@
+"""tail -> fold -> save with position. The only writer of read models.
+
+At least once: a page that was folded and not saved is folded again, to the same records.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+import msgspec
+
+from noetl.domain.execution.accumulator import Accumulator
+from noetl.domain.execution.fold import evolve
+from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.log import AtPosition, StoredEvent
+from noetl.domain.projection import Cursor, ProjectionRecord
+from noetl.domain.read_models import SourcePlace, record_of
+from noetl.kernel.errors import LogReplaced
+from noetl.kernel.ids import ExecutionId
+from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
+from noetl.ports.projection_store import ProjectionStore
+from noetl.ports.snapshot_store import SnapshotStore
+from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.wire.codec import open_stored
+
+CONSUMER = "projector"
+STATES_MAX = 1_000
+"""Executions whose state is kept at hand; the others are replayed when an event comes."""
+
+
+class _Known(msgspec.Struct):
+    """A state at hand, and the bytes of its open rows as they were last saved."""
+
+    state: ExecutionState
+    saved: dict[str, bytes]
+
+
+class Projector:
+    def __init__(
+        self, log: EventLog, projections: ProjectionStore, snapshots: SnapshotStore | None = None
+    ) -> None:
+        self._log = log
+        self._projections = projections
+        self._replay = Replay(log, snapshots)
+        self._known: OrderedDict[ExecutionId, _Known] = OrderedDict()
+        self._cursor: Cursor | None = None
+
+    async def advance(self, limit: int = PAGE_EVENTS_MAX) -> int:
+        """Project the next page of the log; returns how many events it had, 0 at the end."""
+        cursor = self._cursor or await self._load_cursor()
+        page = await self._log.tail(after_position=cursor.position, limit=limit)
+        if not page:
+            return 0
+        records: list[ProjectionRecord] = []
+        for execution, rows in _by_execution(page):
+            known = await self._at_hand(execution, cursor)
+            records += _project(known, rows)
+        moved = msgspec.structs.replace(cursor, position=page[-1].position)
+        # States that ran ahead of what is saved must not be used: forget them until it is.
+        ahead, self._known = self._known, OrderedDict()
+        await self._projections.save(records, moved)
+        self._known, self._cursor = ahead, moved
+        while len(self._known) > STATES_MAX:
+            self._known.popitem(last=False)
+        return len(page)
+
+    async def _load_cursor(self) -> Cursor:
+        identity = await self._log.identity()
+        cursor = await self._projections.cursor(CONSUMER)
+        if cursor is None:
+            return Cursor(consumer=CONSUMER, log_identity=identity, position=0)
+        if cursor.log_identity != identity:
+            raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
+        return cursor
+
+    async def _at_hand(self, execution: ExecutionId, cursor: Cursor) -> _Known:
+        """The state as the read models have it: at the cursor, not at the head of the log."""
+        known = self._known.get(execution)
+        if known is None:
+            known = _Known(await self._state_at(execution, cursor.position), {})
+        self._known[execution] = known
+        self._known.move_to_end(execution)
+        return known
+
+    async def _state_at(self, execution: ExecutionId, position: int) -> ExecutionState:
+        scope = await self._log.scope_of(execution)
+        if scope is None or position == 0:
+            return ExecutionState()
+        request = ReplayRequest(scope=scope, execution_id=execution, cutoff=AtPosition(position))
+        return (await self._replay.state(request)).state
+
+
+def _by_execution(page: list[StoredEvent]) -> Iterable[tuple[ExecutionId, list[StoredEvent]]]:
+    ordered = sorted(page, key=lambda stored: (stored.execution_id, stored.stream_version))
+    for execution, rows in groupby(ordered, key=lambda stored: stored.execution_id):
+        yield execution, list(rows)
+
+
+def _project(known: _Known, rows: list[StoredEvent]) -> Iterator[ProjectionRecord]:
+    """Records of the rows that ended on this page and of the open rows that changed."""
+    finished: list[tuple[Surface, msgspec.Struct]] = []
+    accumulator = Accumulator(known.state, lambda surface, row: finished.append((surface, row)))
+    for stored in rows:
+        recorded = open_stored(stored)
+        evolve(accumulator, recorded.envelope, recorded.event)
+    last = rows[-1]
+    place = SourcePlace(
+        recorded.envelope.scope, last.stream_version, last.position, recorded.envelope.event_id
+    )
+    for surface, row in finished:
+        record = record_of(surface, row, known.state, place)
+        known.saved.pop(record.projection_id, None)
+        yield record
+    for surface, row in _open(known.state):
+        record = record_of(surface, row, known.state, place)
+        if known.saved.get(record.projection_id) != record.canonical:
+            known.saved[record.projection_id] = record.canonical
+            yield record
+
+
+def _open(state: ExecutionState) -> Iterator[tuple[Surface, msgspec.Struct]]:
+    yield "execution", state.execution
+    for surface in SURFACES:
+        if surface != "execution":
+            for row in getattr(state, surface).values():
+                yield surface, row

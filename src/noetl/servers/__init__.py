@@ -1,0 +1,1 @@
+"""Real servers from wheels, for tests and for `noetl dev`. Linux only; nothing is downloaded."""

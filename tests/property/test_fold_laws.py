@@ -1,0 +1,138 @@
+"""Laws of the fold: total, terminal states stay, a state frozen anywhere changes nothing."""
+
+from random import Random
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noetl.domain.events.envelope import Draft, RecordedEvent
+from noetl.domain.execution.accumulator import Accumulator
+from noetl.domain.execution.fold import evolve, fold
+from noetl.domain.execution.state import SURFACES, TERMINAL, ExecutionState, Surface
+from noetl.domain.surfaces import (
+    Row,
+    checksum_bundle,
+    live_checksum_bundle,
+    open_rows,
+    parity,
+    plain,
+    state_checksum,
+)
+from noetl.kernel import canonical_json
+from noetl.testing.given import Placed, recorded
+from noetl.testing.strategies import EXECUTION, as_drafts, histories, runs
+
+ANY_HISTORY = runs() | histories(events_min=5)
+_STATE = msgspec.json.Decoder(ExecutionState)
+
+
+@given(ANY_HISTORY, st.data())
+def test_a_state_frozen_anywhere_changes_nothing(drafts: list[Draft], data: st.DataObject) -> None:
+    events = recorded(drafts, EXECUTION)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(events)), max_size=3)))
+    whole = fold(events)
+
+    state = ExecutionState()
+    for start, end in zip([0, *cuts], [*cuts, len(events)], strict=True):
+        state = _STATE.decode(canonical_json.encode(state))
+        fold(events[start:end], state)
+
+    assert state == whole
+    assert checksum_bundle(state) == checksum_bundle(whole)
+    assert state_checksum(state) == state_checksum(whole)
+
+
+@given(ANY_HISTORY, st.data())
+def test_the_fold_is_total_and_no_end_is_taken_back(
+    drafts: list[Draft], data: st.DataObject
+) -> None:
+    happened = [_placed(draft) for draft in drafts]
+    jumbled = data.draw(
+        st.permutations(happened) | st.lists(st.sampled_from(happened), max_size=60)
+        if happened
+        else st.just([])
+    )
+
+    accumulator = Accumulator(ExecutionState())
+    for event in recorded(as_drafts(jumbled), EXECUTION):
+        before = _marks(accumulator.state)
+        evolve(accumulator, event.envelope, event.event)
+        _check_no_way_back(before, _marks(accumulator.state))
+
+    assert accumulator.state.execution.event_count == len(jumbled)
+    assert accumulator.state.stream_version == len(jumbled)
+
+
+@given(ANY_HISTORY)
+def test_the_same_events_give_the_same_bytes(drafts: list[Draft]) -> None:
+    events = recorded(drafts, EXECUTION)
+    assert canonical_json.encode(fold(events)) == canonical_json.encode(fold(events))
+    again = recorded(drafts, EXECUTION)
+    assert state_checksum(fold(events)) == state_checksum(fold(again))
+
+
+@given(ANY_HISTORY, st.randoms(use_true_random=False))
+def test_live_rows_in_any_order_give_the_replayed_checksums(
+    drafts: list[Draft], chance: Random
+) -> None:
+    rows, state = _rows(recorded(drafts, EXECUTION))
+    for surface in SURFACES:
+        chance.shuffle(rows[surface])
+
+    live = live_checksum_bundle(rows)
+
+    assert live == checksum_bundle(state)
+    assert parity(checksum_bundle(state), live).matches
+
+
+@given(histories(events_min=2), st.data())
+def test_a_missing_event_is_another_checksum(drafts: list[Draft], data: st.DataObject) -> None:
+    missing = data.draw(st.integers(0, len(drafts) - 1))
+    rest = [draft for number, draft in enumerate(drafts) if number != missing]
+    whole, part = fold(recorded(drafts, EXECUTION)), fold(recorded(rest, EXECUTION))
+    assert state_checksum(whole) != state_checksum(part)
+
+
+def _placed(draft: Draft) -> Placed:
+    fields = ("event_type", "stage_id", "frame_id", "command_id", "payload_ref", "meta")
+    return Placed(draft.event, {field: getattr(draft, field) for field in fields})
+
+
+class _Marks(msgspec.Struct):
+    """What may only go one way."""
+
+    status: str
+    ended_by: str | None
+    visits: dict[str, tuple[int, str | None]]  # step -> (visit, the event it was left by)
+    counts: tuple[int, ...]
+
+
+def _marks(state: ExecutionState) -> _Marks:
+    row = state.execution
+    retired = (state.retired[surface].count for surface in SURFACES)
+    return _Marks(
+        row.status,
+        row.terminal_event_id,
+        {name: (step.visit, step.exited_event_id) for name, step in state.steps.items()},
+        (row.event_count, row.unmatched_events, row.payload_refs.count, *retired),
+    )
+
+
+def _check_no_way_back(before: _Marks, after: _Marks) -> None:
+    if before.status in TERMINAL:
+        assert (after.status, after.ended_by) == (before.status, before.ended_by)
+    for name, (visit, left) in before.visits.items():
+        later_visit, later_left = after.visits[name]
+        assert later_visit >= visit
+        if later_visit == visit and left is not None:
+            assert later_left == left
+    assert all(later >= earlier for earlier, later in zip(before.counts, after.counts, strict=True))
+
+
+def _rows(events: list[RecordedEvent]) -> tuple[dict[Surface, list[Row]], ExecutionState]:
+    rows: dict[Surface, list[Row]] = {surface: [] for surface in SURFACES}
+    state = fold(events, sink=lambda surface, row: rows[surface].append(plain(row)))
+    for surface in SURFACES:
+        rows[surface] += open_rows(state, surface)
+    return rows, state

@@ -1,0 +1,154 @@
+"""Read models kept by the projector equal what a replay of the log says."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import pytest
+
+from noetl.adapters.memory.event_log import MemoryEventLog
+from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.domain.events import BusinessObjectChanged
+from noetl.domain.events.envelope import Draft
+from noetl.domain.execution.state import SURFACES, Surface
+from noetl.domain.log import EMPTY_STREAM, Append, Appended
+from noetl.domain.projection import Cursor, ProjectionQuery, ProjectionRecord
+from noetl.domain.read_models import PROJECTION_TYPES
+from noetl.domain.surfaces import Row, live_checksum_bundle
+from noetl.kernel.errors import LogReplaced, StoreUnavailable
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.instant import Instant
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.projector import Projector
+from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.testing.histories import (
+    History,
+    begin,
+    command_cycle,
+    execution_ids,
+    finish,
+    loop_of_frames,
+    source_of,
+)
+from noetl.wire.codec import seal
+
+FIRST, SECOND = execution_ids(2)
+STEP, LOOP = StepName("load"), StepName("each")
+
+
+def story(execution: ExecutionId) -> Iterator[Draft]:
+    history = History(execution, node=2 if execution == FIRST else 3)
+    yield from begin(history)
+    yield from command_cycle(history, STEP)
+    for deleted in (False, True, False):
+        order = BusinessObjectChanged(object="order", id="A-1", status="open", deleted=deleted)
+        yield history.draft(order)
+    yield from loop_of_frames(history, LOOP, frames=4)
+    yield from list(command_cycle(history, STEP, visit=2))[:4]  # one command stays open
+    if execution == SECOND:
+        yield from finish(history, LOOP)
+
+
+@pytest.fixture
+async def log() -> MemoryEventLog:
+    log = MemoryEventLog(lambda: Instant("2026-01-01T00:00:00.000000Z"))
+    for execution in (FIRST, SECOND):
+        sealed = seal(list(story(execution)), EMPTY_STREAM, source_of(execution))
+        (outcome,) = await log.append([Append(DEFAULT_SCOPE, execution, 0, sealed)])
+        assert isinstance(outcome, Appended)
+    return log
+
+
+async def catch_up(projector: Projector, page: int) -> None:
+    while await projector.advance(page):
+        pass
+
+
+async def live_rows(
+    store: MemoryProjectionStore, execution: ExecutionId
+) -> dict[Surface, list[Row]]:
+    return {
+        surface: [
+            record.state
+            for record in await store.query(
+                ProjectionQuery(
+                    scope=DEFAULT_SCOPE,
+                    projection_type=PROJECTION_TYPES[surface],
+                    execution_id=execution,
+                    limit=1_000,
+                )
+            )
+        ]
+        for surface in SURFACES
+    }
+
+
+async def assert_parity(log: MemoryEventLog, store: MemoryProjectionStore) -> None:
+    for execution in (FIRST, SECOND):
+        request = ReplayRequest(scope=DEFAULT_SCOPE, execution_id=execution)
+        replayed = (await Replay(log).state(request)).report.projection_checksums
+        assert live_checksum_bundle(await live_rows(store, execution)) == replayed
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 7, 1_000])
+async def test_live_checksums_equal_replayed_ones(log: MemoryEventLog, page: int) -> None:
+    store = MemoryProjectionStore()
+    await catch_up(Projector(log, store), page)
+    await assert_parity(log, store)
+
+
+async def test_a_projector_that_restarts_after_every_page_loses_nothing(
+    log: MemoryEventLog,
+) -> None:
+    store = MemoryProjectionStore()
+    while await Projector(log, store).advance(3):
+        pass
+    await assert_parity(log, store)
+
+
+class FailsEverySecondTime(MemoryProjectionStore):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    async def save(self, records: Sequence[ProjectionRecord], cursor: Cursor | None = None) -> int:
+        self.calls += 1
+        if self.calls % 2:
+            raise StoreUnavailable("the store went away")
+        return await super().save(records, cursor)
+
+
+async def test_a_save_that_failed_is_made_again_from_what_was_saved(log: MemoryEventLog) -> None:
+    store = FailsEverySecondTime()
+    projector = Projector(log, store)
+    moved = 1
+    while moved:
+        try:
+            moved = await projector.advance(5)
+        except StoreUnavailable:
+            continue
+    await assert_parity(log, store)
+
+
+async def test_only_changed_open_rows_are_written(log: MemoryEventLog) -> None:
+    written: list[str] = []
+
+    class Remembers(MemoryProjectionStore):
+        async def save(
+            self, records: Sequence[ProjectionRecord], cursor: Cursor | None = None
+        ) -> int:
+            written.extend(record.projection_type for record in records)
+            return await super().save(records, cursor)
+
+    await catch_up(Projector(log, Remembers()), 1)
+
+    events = len(list(chain(story(FIRST), story(SECOND))))
+    assert written.count("execution") == events
+    assert written.count("stage") < events / 2
+
+
+async def test_read_models_of_another_log_are_not_continued(log: MemoryEventLog) -> None:
+    store = MemoryProjectionStore()
+    await Projector(log, store).advance(3)
+    other = MemoryEventLog(lambda: Instant("2026-01-01T00:00:00.000000Z"), identity="other")
+    with pytest.raises(LogReplaced):
+        await Projector(other, store).advance()
