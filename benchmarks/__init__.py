@@ -1,0 +1,1 @@
+"""Measurements, each printed beside its own limit measured in the same run."""

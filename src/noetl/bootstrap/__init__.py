@@ -1,0 +1,1 @@
+"""Settings in, running program out. The only room that picks adapters."""

@@ -1,0 +1,99 @@
+"""Settings -> adapters. Changing the profile changes settings only."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from noetl.adapters.filesystem.payload_store import FilesystemPayloadStore
+from noetl.adapters.sqlite.connection import SqliteFile
+from noetl.adapters.sqlite.event_log import SqliteEventLog
+from noetl.adapters.sqlite.projection_store import SqliteProjectionStore
+from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
+from noetl.adapters.system.clock import utc_now
+from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.settings import Settings
+from noetl.kernel.errors import SettingInvalid
+from noetl.kernel.instant import Instant
+from noetl.ports.event_log import EventLog
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.projection_store import ProjectionStore
+from noetl.ports.snapshot_store import SnapshotStore
+
+
+class Platform(msgspec.Struct, frozen=True):
+    """What a program stands on. Log and payloads are the truth; the rest can be rebuilt."""
+
+    log: EventLog
+    payloads: PayloadStore
+    projections: ProjectionStore
+    snapshots: SnapshotStore
+    clock: Callable[[], Instant]
+    new_id: Callable[[], str]
+
+
+@asynccontextmanager
+async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
+    """The stores that the settings name, closed again at the end."""
+    async with AsyncExitStack() as stack:
+        payloads = _open_payloads(settings)
+        stack.push_async_callback(payloads.close)
+        if settings.log_url == "sqlite:":
+            yield await _embedded(settings, payloads, stack)
+        elif settings.log_url.startswith(("postgresql://", "postgres://")):
+            yield await _postgres(settings, payloads, stack)
+        else:
+            raise SettingInvalid(
+                f"NOETL_LOG_URL is {settings.log_url!r}; use sqlite: or postgresql://user@host/name"
+            )
+
+
+async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+    settings.log_path.parent.mkdir(parents=True, exist_ok=True)
+    file = SqliteFile(settings.log_path)
+    stack.push_async_callback(file.close)
+    return Platform(
+        await SqliteEventLog.open(file, utc_now),
+        payloads,
+        await SqliteProjectionStore.open(file, utc_now),
+        await SqliteSnapshotStore.open(file),
+        utc_now,
+        SnowflakeIds(settings.node).new_id,
+    )
+
+
+async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+    try:
+        from noetl.adapters.postgres.event_log import PostgresEventLog
+        from noetl.adapters.postgres.pool import PostgresPool
+        from noetl.adapters.postgres.projection_store import PostgresProjectionStore
+        from noetl.adapters.postgres.snapshot_store import PostgresSnapshotStore
+    except ModuleNotFoundError as error:
+        raise SettingInvalid("PostgreSQL needs the extra: pip install 'noetl[postgres]'") from error
+    pool = PostgresPool(settings.log_url)
+    stack.push_async_callback(pool.close)
+    return Platform(
+        await PostgresEventLog.open(pool, utc_now),
+        payloads,
+        await PostgresProjectionStore.open(pool, utc_now),
+        await PostgresSnapshotStore.open(pool),
+        utc_now,
+        SnowflakeIds(settings.node).new_id,
+    )
+
+
+def _open_payloads(settings: Settings) -> PayloadStore:
+    if settings.payload_url == "file:":
+        return FilesystemPayloadStore(settings.payload_path)
+    try:
+        from noetl.adapters.objectstore.connect import connect
+        from noetl.adapters.objectstore.payload_store import ObjectStorePayloadStore
+    except ModuleNotFoundError as error:
+        extra = "object stores need the extra: pip install 'noetl[objectstore]'"
+        raise SettingInvalid(extra) from error
+    # Options of the driver follow a question mark; keys come from the cloud's own variables.
+    url, _, options = settings.payload_url.partition("?")
+    config = dict(parse_qsl(options))
+    allow_http = config.get("endpoint", "").startswith("http://")
+    return ObjectStorePayloadStore(connect(url, config, allow_http=allow_http))

@@ -1,0 +1,1 @@
+"""The `noetl` command. One file per noun."""

@@ -1,0 +1,95 @@
+"""`noetl log …`: look at the events themselves."""
+
+import asyncio
+import sys
+
+import click
+import msgspec
+
+from noetl.bootstrap.platform import open_platform
+from noetl.bootstrap.settings import load_settings
+from noetl.cli.output import print_fields, print_json
+from noetl.domain.log import StoredEvent
+from noetl.kernel.ids import ExecutionId
+from noetl.ports.event_log import PAGE_EVENTS_MAX
+from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.runtime.verify_log import verify_log
+from noetl.wire.codec import open_stored
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
+
+
+@click.group()
+def log() -> None:
+    """Look at the events themselves."""
+
+
+@log.command()
+@click.option("--after", "after_position", default=0, help="Start behind this position.")
+@click.option("--limit", default=50, show_default=True, help="How many events at most.")
+@_json
+def tail(after_position: int, limit: int, as_json: bool) -> None:
+    """Show events in the order they were committed."""
+    asyncio.run(_tail(after_position, limit, as_json))
+
+
+@log.command()
+@click.argument("execution_id")
+def export(execution_id: str) -> None:
+    """Write an execution's events as they are stored, one JSON object per line."""
+    asyncio.run(_export(ExecutionId(execution_id)))
+
+
+@log.command()
+@_json
+def verify(as_json: bool) -> None:
+    """Check every checksum, version and link of the whole log."""
+    sys.exit(asyncio.run(_verify(as_json)))
+
+
+async def _tail(after_position: int, limit: int, as_json: bool) -> None:
+    settings = load_settings()
+    async with open_platform(settings) as platform:
+        while limit > 0:
+            page = await platform.log.tail(
+                after_position=after_position, limit=min(limit, PAGE_EVENTS_MAX)
+            )
+            if not page:
+                return
+            for stored in page:
+                recorded = open_stored(stored)
+                if recorded.envelope.scope == settings.scope:
+                    _print_event(stored, as_json)
+                    limit -= 1
+            after_position = page[-1].position
+
+
+def _print_event(stored: StoredEvent, as_json: bool) -> None:
+    recorded = open_stored(stored)
+    envelope = recorded.envelope
+    if as_json:
+        print_json({"position": stored.position, "event": msgspec.json.decode(stored.canonical)})
+        return
+    step = getattr(recorded.event, "step", None) or ""
+    click.echo(
+        f"{stored.position:>8}  {envelope.event_time}  {envelope.execution_id}"
+        f"@{stored.stream_version:<6}  {envelope.event_type:<22}  {step}"
+    )
+
+
+async def _export(execution_id: ExecutionId) -> None:
+    settings = load_settings()
+    async with open_platform(settings) as platform:
+        request = ReplayRequest(scope=settings.scope, execution_id=execution_id)
+        async for stored in Replay(platform.log).stored(request):
+            click.echo(stored.canonical)
+
+
+async def _verify(as_json: bool) -> int:
+    async with open_platform(load_settings()) as platform:
+        report = await verify_log(platform.log)
+    if as_json:
+        print_json(report)
+    else:
+        print_fields(msgspec.to_builtins(report))
+    return 0 if report.is_sound else 1

@@ -1,0 +1,93 @@
+"""The same program on every profile: only the settings differ."""
+
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from noetl.bootstrap.platform import Platform, open_platform
+from noetl.bootstrap.settings import Settings
+from noetl.domain.events import StepEntered
+from noetl.domain.log import EMPTY_STREAM, Append, Appended
+from noetl.kernel.errors import LogUnavailable, SettingInvalid
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.runtime.certificate import Certificate, certify
+from noetl.runtime.payload_verification import verify_payloads
+from noetl.runtime.projector import Projector
+from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.servers.seaweedfs import SeaweedS3Server
+from noetl.testing.histories import History, begin, execution_ids, loop_of_frames, source_of
+from noetl.wire.codec import seal
+
+(EXECUTION,) = execution_ids(1)
+
+
+async def use(platform: Platform, settings: Settings) -> Certificate:
+    """Payload, events, read models, snapshot, certificate: everything a platform is for."""
+    payload = await platform.payloads.put(settings.scope, b"rows", "text/plain")
+    history = History(EXECUTION)
+    drafts = [
+        *begin(history),
+        *loop_of_frames(history, StepName("each"), frames=3),
+        history.draft(StepEntered(step=StepName("end")), payload_ref=payload),
+    ]
+    sealed = seal(drafts, EMPTY_STREAM, source_of(EXECUTION))
+    (landed,) = await platform.log.append([Append(settings.scope, EXECUTION, 0, sealed)])
+    assert isinstance(landed, Appended)
+    while await Projector(platform.log, platform.projections, platform.snapshots).advance():
+        pass
+    request = ReplayRequest(scope=settings.scope, execution_id=ExecutionId(EXECUTION))
+    replay = Replay(platform.log, platform.snapshots)
+    await platform.snapshots.save(await replay.take_snapshot(request, platform.clock()))
+    found = await verify_payloads(replay.events(request), platform.payloads)
+    assert found.summary.all_resolved
+    record = await platform.projections.load(settings.scope, "execution", EXECUTION)
+    assert record is not None
+    assert record.state["status"] == "RUNNING"
+    return await certify(platform.log, platform.snapshots, request)
+
+
+@pytest.mark.servers
+async def test_the_profiles_prove_the_same_state(
+    tmp_path: Path,
+    postgres_dsn: str,
+    s3_server: SeaweedS3Server,
+    s3_bucket: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)
+    monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
+    options = urlencode({"endpoint": s3_server.endpoint, "region": s3_server.region})
+    embedded = Settings(home=str(tmp_path))
+    cluster = Settings(log_url=postgres_dsn, payload_url=f"s3://{s3_bucket}?{options}")
+
+    certificates = []
+    for settings in (embedded, cluster):
+        async with open_platform(settings) as platform:
+            certificates.append(await use(platform, settings))
+
+    assert certificates[0] == certificates[1]
+    assert certificates[0].proved
+    assert certificates[0].snapshot_version == certificates[0].event_count
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (Settings(log_url="mysql://x"), "use sqlite: or postgresql://"),
+        (Settings(payload_url="ftp://x"), "is not an object store"),
+    ],
+)
+async def test_a_store_that_we_do_not_know_is_named(settings: Settings, says: str) -> None:
+    with pytest.raises(SettingInvalid, match=says):
+        async with open_platform(settings):
+            pass
+
+
+async def test_a_server_that_is_not_there_is_worth_another_try() -> None:
+    nowhere = Settings(log_url="postgresql://nobody@127.0.0.1:1/none")
+    with pytest.raises(LogUnavailable) as raised:
+        async with open_platform(nowhere):
+            pass
+    assert raised.value.retryable
