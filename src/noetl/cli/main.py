@@ -6,6 +6,7 @@ import click
 
 from noetl import __version__
 from noetl.cli.log import log
+from noetl.cli.playbooks import playbooks
 from noetl.cli.replay import replay
 from noetl.kernel.errors import NoETLError
 
@@ -22,6 +23,7 @@ def commands() -> None:
 
 
 commands.add_command(log)
+commands.add_command(playbooks)
 commands.add_command(replay)
 
 

@@ -1,0 +1,1 @@
+"""YAML text <-> playbook model. Text in, values out."""

@@ -1,0 +1,36 @@
+"""Text in, playbook and everything that is wrong with it out."""
+
+import msgspec
+
+from noetl.domain.playbook.model import Playbook
+from noetl.dsl.build import build
+from noetl.dsl.load import load, playbook_digest
+from noetl.dsl.problems import Problem
+from noetl.dsl.templates import check_templates
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """`playbook` is there only when nothing keeps it from running."""
+
+    digest: str
+    playbook: Playbook | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Warnings do not count."""
+        return self.playbook is not None
+
+
+def check(text: str | bytes) -> Checked:
+    loaded = load(text)
+    problems = loaded.problems
+    playbook = None
+    if loaded.root is not None:
+        playbook = build(loaded.root, problems)
+        check_templates(loaded.root, problems)
+    return Checked(
+        digest=playbook_digest(text),
+        playbook=None if problems.has_errors else playbook,
+        problems=problems.sorted(),
+    )

@@ -1,0 +1,196 @@
+"""Keys of a step: what runs, what is set, what is kept, and where it goes from there."""
+
+from noetl.domain.playbook.model import ARC_EVENTS
+from noetl.dsl.language.document import LOOP_MODES
+from noetl.dsl.language.records import Key, Record
+from noetl.dsl.language.shapes import (
+    ANYTHING,
+    BOOLEAN,
+    CONDITION,
+    COUNT,
+    MAP,
+    NAME,
+    NAMES,
+    SECONDS,
+    TEXT,
+    TEXT_OR_NUMBER,
+    choice,
+    either,
+    names_or_records,
+    record,
+    records,
+)
+
+STEP = Record(
+    name="step",
+    words="a step",
+    keys={
+        "step": Key(NAME, "Its name; templates read its result by it.", required=True),
+        "desc": Key(TEXT, "What it does.", aliases=("description",)),
+        "spec": Key(record("step_spec"), "Timeout and policies."),
+        "input": Key(MAP, "Merged under the input of every task.", aliases=("args",)),
+        "loop": Key(record("loop"), "Repeat it over a list or a cursor."),
+        "tool": Key(either(record("task"), records("pipeline_task")), "One tool, or a pipeline."),
+        "set": Key(MAP, "Names to write when it ends."),
+        "output": Key(record("output"), "What is kept of a large result."),
+        "emit": Key(either(record("emit"), records("emit")), "Changes of business objects."),
+        "next": Key(
+            either(TEXT, names_or_records("arc"), record("next")),
+            "Where to go: a step, a list, or arcs with guards.",
+        ),
+    },
+    retired={
+        "when": "put `when` on the arcs that lead to this step",
+        "case": "use `next.arcs` with `when`",
+        "type": "write `tool: {kind: …}`",
+        "vars": "use `set: {ctx.name: …}`",
+        "sink": "add a task that saves to the pipeline",
+        "save": "add a task that saves to the pipeline",
+        "retry": "use `spec.policy.rules` on the tool, with `do: retry`",
+        "pagination": "use a loop, or a rule with `do: jump`",
+        "name": "call it `step`",
+        "kind": "put it under `tool`",
+    },
+    ignored=frozenset({"command"}),
+)
+
+STEP_SPEC = Record(
+    name="step_spec",
+    words="spec of a step",
+    keys={
+        "timeout": Key(SECONDS, "How long the step may take.", aliases=("timeout_seconds",)),
+        "policy": Key(record("step_policy"), "Admission, failure."),
+        "loop_mode": Key(choice(*LOOP_MODES), "The loop's mode."),
+        "fanout": Key(record("fanout"), "For mode fanout."),
+    },
+    retired={"next_mode": "use `next: {spec: {mode: …}}`"},
+)
+
+STEP_POLICY = Record(
+    name="step_policy",
+    words="policy of a step",
+    keys={
+        "admit": Key(record("admit"), "Whether the step may run."),
+        "failure": Key(record("failure"), "What a failed row means for the step."),
+        "lifecycle": Key(MAP, "Kept as written."),
+        "emit": Key(MAP, "Kept as written."),
+    },
+    retired={"rules": "put rules under `spec.policy` of the tool, or under `admit`"},
+)
+
+ADMIT = Record(
+    name="admit",
+    words="admit",
+    keys={
+        "mode": Key(choice("exclusive"), "The first rule that matches decides."),
+        "rules": Key(records("admit_rule"), "Without a match the step is admitted."),
+    },
+)
+
+ADMIT_RULE = Record(
+    name="admit_rule",
+    words="an admission rule",
+    keys={
+        "when": Key(CONDITION, "When it applies."),
+        "then": Key(record("verdict"), "`{allow: true}` or `{allow: false}`."),
+        "else": Key(record("else_verdict"), "Applies when no other rule did."),
+    },
+)
+
+VERDICT = Record(
+    name="verdict",
+    words="the verdict of an admission rule",
+    keys={"allow": Key(BOOLEAN, "false skips the step.", required=True)},
+)
+
+FAILURE = Record(
+    name="failure",
+    words="failure",
+    keys={"mode": Key(choice("fail_fast", "continue"), "continue: failed rows are rows.")},
+)
+
+NEXT = Record(
+    name="next",
+    words="next",
+    keys={
+        "spec": Key(record("next_spec"), "How arcs are chosen."),
+        "arcs": Key(records("arc"), "Where to go.", required=True),
+    },
+    retired={
+        "mode": "put `mode` under `spec`",
+        "on_no_match": "put `on_no_match` under `spec`",
+        "step": "write `next: name`, or a list of arcs under `arcs`",
+    },
+)
+
+NEXT_SPEC = Record(
+    name="next_spec",
+    words="spec of next",
+    keys={
+        "mode": Key(choice("exclusive", "inclusive"), "The first true arc, or all of them."),
+        "on_no_match": Key(choice("complete", "quiet"), "quiet ends only this branch."),
+    },
+)
+
+ARC = Record(
+    name="arc",
+    words="an arc",
+    keys={
+        "step": Key(NAME, "The step it leads to; `end` needs no step.", required=True),
+        "when": Key(CONDITION, "Without it the arc is always open."),
+        "set": Key(MAP, "Names to write when it is taken.", aliases=("args",)),
+        "on": Key(choice(*ARC_EVENTS), "The event it answers to."),
+    },
+    retired={"to": "call it `step`", "target": "call it `step`", "then": "call it `step`"},
+    ignored=frozenset({"cond", "desc", "description"}),
+)
+
+OUTPUT = Record(
+    name="output",
+    words="output",
+    keys={
+        "store": Key(record("store"), "Where a large result goes."),
+        "output_select": Key(NAMES, "Fields that stay at hand."),
+        "select": Key(names_or_records("selection"), "Fields that stay at hand, as `{path, as}`."),
+        "accumulate": Key(MAP, "How results of a loop are gathered."),
+        "inline_max_bytes": Key(COUNT, "Larger results are stored by reference."),
+        "preview_max_bytes": Key(COUNT, "Size of the preview."),
+        "scope": Key(choice("step", "execution", "workflow", "permanent"), "How long it lives."),
+        "as": Key(NAME, "Another name for the result."),
+    },
+)
+
+STORE_KINDS = "auto memory kv disk object s3 gcs azure db duckdb eventlog"
+
+STORE = Record(
+    name="store",
+    words="store",
+    keys={
+        "kind": Key(choice(*STORE_KINDS.split(" ")), "What kind of store."),
+        "bucket": Key(TEXT, "Bucket or container."),
+        "prefix": Key(TEXT, "First part of the object's name."),
+        "ttl": Key(TEXT_OR_NUMBER, "How long it is kept."),
+        "compression": Key(TEXT, "How it is packed."),
+        "credential": Key(TEXT, "Stored credential for the store.", aliases=("auth",)),
+    },
+)
+
+SELECTION = Record(
+    name="selection",
+    words="a selected field",
+    keys={
+        "path": Key(TEXT, "Where it is in the result.", required=True),
+        "as": Key(NAME, "What it is called; without it, the last part of the path."),
+    },
+)
+
+EMIT = Record(
+    name="emit",
+    words="emit",
+    keys={
+        "object": Key(TEXT, "The kind of business object.", required=True),
+        "id": Key(TEXT_OR_NUMBER, "Which one.", required=True),
+        "status": Key(ANYTHING, "Its new status."),
+        "attributes": Key(either(MAP, TEXT), "Its new attributes."),
+    },
+)

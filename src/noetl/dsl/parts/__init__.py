@@ -1,0 +1,1 @@
+"""Plain data to the parts of a playbook, one module per part."""
