@@ -14,7 +14,14 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.engines import BareFile, LeanPostgres, LeanSqlite, RawEngine, SameSqlite
+from benchmarks.engines import (
+    BareFile,
+    LeanPostgres,
+    LeanSqlite,
+    RawEngine,
+    SamePostgres,
+    SameSqlite,
+)
 from benchmarks.measurement import Measurement, median
 from noetl.adapters.postgres.event_log import PostgresEventLog
 from noetl.adapters.sqlite.connection import SqliteFile
@@ -142,6 +149,7 @@ async def postgres_arena() -> AsyncIterator[Contestants]:
     ):
         log = await PostgresEventLog.open(server.create_database("log"), utc_now)
         engines = (
+            await SamePostgres.connect(server.create_database("same")),
             await LeanPostgres.connect(server.create_database("lean")),
             BareFile(Path(folder) / "bare"),
         )

@@ -7,15 +7,22 @@ place and nothing else; `same` tables are the log's own, with its columns and in
 import os
 import sqlite3
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import asyncpg
 
+from noetl.adapters.postgres.event_log import PostgresEventLog
+from noetl.adapters.postgres.insertion import insertion
+from noetl.adapters.postgres.rows import row_of
 from noetl.adapters.sqlite import event_log as sqlite_log
-from noetl.domain.log import Append
+from noetl.adapters.system.clock import utc_now
+from noetl.domain.log import EMPTY_STREAM, Append
 from noetl.kernel.instant import from_millis
-from noetl.testing.histories import START_MILLIS
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.testing.histories import START_MILLIS, History, begin, execution_ids, source_of
+from noetl.wire.codec import seal
 
 _SQLITE_TABLE = """CREATE TABLE raw (position INTEGER PRIMARY KEY, execution INTEGER NOT NULL,
     version INTEGER NOT NULL, body BLOB NOT NULL, UNIQUE (execution, version))"""
@@ -106,7 +113,7 @@ class SameSqlite(LeanSqlite):
 
 
 class LeanPostgres:
-    """asyncpg with `unnest`, the fastest insert we measured."""
+    """asyncpg with `unnest`, the fastest insert that was measured."""
 
     name = "raw postgres, lean table"
 
@@ -131,3 +138,33 @@ class LeanPostgres:
 
     async def close(self) -> None:
         await self._connection.close()
+
+
+class SamePostgres(LeanPostgres):
+    """The log's own statement, given rows that are ready."""
+
+    name = "raw postgres, same table"
+    _statement = insertion((), distribution=False)
+
+    @classmethod
+    async def connect(cls, dsn: str) -> "SamePostgres":
+        log = await PostgresEventLog.open(dsn, utc_now)
+        await log.append([first_append()])  # makes the tables and the partition
+        await log.close()
+        return cls(await asyncpg.connect(dsn))
+
+    def prepare(self, appends: Sequence[Append]) -> Any:
+        return [
+            row_of(sealed, int(append.execution_id))
+            for append in appends
+            for sealed in append.events
+        ]
+
+    async def write(self, prepared: Any) -> None:
+        await self._connection.fetchval(self._statement, prepared, datetime.now(UTC))
+
+
+def first_append() -> Append:
+    (execution,) = execution_ids(1, node=9)
+    sealed = seal(list(begin(History(execution))), EMPTY_STREAM, source_of(execution))
+    return Append(DEFAULT_SCOPE, execution, 0, sealed)

@@ -17,6 +17,7 @@ class CuttingProxy:
         self.cut_request: Callable[[bytes], bool] = lambda _: False
         self.cut_answer_to: Callable[[bytes], bool] = lambda _: False
         self.refuses = False
+        self.requests = 0
         self.cuts = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,6 +46,7 @@ class CuttingProxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, doomed: asyncio.Event
     ) -> None:
         while data := await reader.read(CHUNK_BYTES):
+            self.requests += 1
             if self.cut_request(data):
                 self.cuts += 1
                 return

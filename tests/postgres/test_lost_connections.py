@@ -143,23 +143,6 @@ async def test_a_server_that_stays_away_leaves_the_outcome_open(
         await log.close()
 
 
-async def test_a_pool_of_one_connection_can_resolve(
-    open_log: OpenLog, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The dead connection is given back before another one is asked for."""
-    monkeypatch.setattr("noetl.adapters.postgres.pool.ACQUIRE_SECONDS_MAX", 2.0)
-    async with cutting_proxy(postgres_dsn) as (proxy, dsn):
-        log = await open_log(dsn=dsn)
-        log._pool._connections_max = 1
-        await log._pool.close()
-        log._pool._closed.clear()
-        await log.append([sealed_append(THIRD, steps(History(THIRD), 1))])
-        proxy.cut_answer_to = carries_rows
-        outcomes = await log.append([sealed_append(FIRST, steps(History(FIRST), 2))])
-        assert outcomes == [Appended(2, 2, 3)]
-        await log.close()
-
-
 async def _until_somebody_waits(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
     waiting = "SELECT count(*) FROM pg_locks, pg_sleep(0.01) WHERE NOT granted"

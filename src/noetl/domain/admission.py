@@ -27,7 +27,17 @@ def broken_link(append: Append) -> LogError | None:
         if envelope.prev_event_id != previous:
             return ChainBroken(append.stream, f"event {envelope.event_id} skips {previous}")
         previous = envelope.event_id
-    return None
+    return _repeated(append)
+
+
+def _repeated(append: Append) -> LogError | None:
+    """An id or a key that stands twice in one append."""
+    if len({sealed.envelope.event_id for sealed in append.events}) < len(append.events):
+        return ChainBroken(append.stream, "two events of one append have the same id")
+    keys = keys_of(append)
+    if len(set(keys)) == len(keys):
+        return None
+    return KeyReused(append.stream, next(key for key in keys if keys.count(key) > 1))
 
 
 def _stranger(append: Append, envelope: Envelope) -> LogError:

@@ -1,11 +1,12 @@
 """What must hold before an event is sealed, each breach with a name of its own."""
 
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from noetl.domain.events import EVENT_CLASSES, Event
 from noetl.domain.events.envelope import Draft, Source
+from noetl.domain.events.values import Failure, Result
 from noetl.kernel import canonical_json, instant
 from noetl.kernel.errors import FieldInvalid, ScopeMissing
 
@@ -13,6 +14,19 @@ ANNOTATIONS = frozenset({"locality", "worker_locator"})
 """The parts of `meta` that differ between machines and so stay outside the checksum."""
 
 _EVENT_CLASSES = frozenset(EVENT_CLASSES)
+_SUSPICIOUS_LEVELS = canonical_json.DEPTH_MAX // 2
+
+
+def _may_nest(hint: Any) -> bool:
+    return any(
+        part in (Result, Failure) or get_origin(part) is dict for part in (hint, *get_args(hint))
+    )
+
+
+_FREE_FORM: dict[type[Event], tuple[str, ...]] = {
+    cls: tuple(name for name, hint in get_type_hints(cls).items() if _may_nest(hint))
+    for cls in EVENT_CLASSES
+}
 _SNOWFLAKE_MAX = str(2**63 - 1)
 
 
@@ -26,14 +40,15 @@ def check_source(source: Source) -> None:
 
 
 def check_draft(draft: Draft) -> None:
-    event_type = str(draft.event_type or getattr(draft.event, "TYPE", "?"))
-    if type(draft.event) not in _EVENT_CLASSES:
-        raise FieldInvalid(event_type, f"{type(draft.event).__name__} is not in the catalogue")
+    event = draft.event
+    if type(event) not in _EVENT_CLASSES:
+        event_type = str(draft.event_type or getattr(event, "TYPE", "?"))
+        raise FieldInvalid(event_type, f"{type(event).__name__} is not in the catalogue")
     if not is_snowflake(draft.event_id):
-        raise FieldInvalid(event_type, f"event_id {draft.event_id!r} is not a snowflake id")
+        raise FieldInvalid(event.TYPE, f"event_id {draft.event_id!r} is not a snowflake id")
     instant.check(draft.event_time)
     if draft.annotations:
-        _check_annotations(event_type, draft.annotations)
+        _check_annotations(event.TYPE, draft.annotations)
 
 
 def is_snowflake(text: object) -> bool:
@@ -51,6 +66,29 @@ def name_the_fault(event: Event, meta: dict[str, Any]) -> None:
     """Raise for the first value that JSON cannot carry or nests too deep; only on a symptom."""
     canonical_json.check_plain(_as_plain(event), "body")
     canonical_json.check_plain(meta, "meta")
+
+
+def looks_deep(event: Event, meta: dict[str, Any]) -> bool:
+    """Whether free-form values nest so deep that it is worth counting. Most are flat: be quick."""
+    if meta and _nests(meta, _SUSPICIOUS_LEVELS):
+        return True
+    for name in _FREE_FORM[type(event)]:
+        value = getattr(event, name)
+        if type(value) is Result:
+            value = value.context
+        elif type(value) is Failure:
+            value = value.detail
+        if value and _nests(value, _SUSPICIOUS_LEVELS):
+            return True
+    return False
+
+
+def _nests(value: Any, levels: int) -> bool:
+    for item in value.values() if type(value) is dict else value:
+        is_container = type(item) is dict or type(item) is list
+        if is_container and (levels == 0 or _nests(item, levels - 1)):
+            return True
+    return False
 
 
 def _check_annotations(event_type: str, annotations: dict[str, Any]) -> None:

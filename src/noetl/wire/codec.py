@@ -29,7 +29,7 @@ from noetl.kernel.errors import (
 from noetl.kernel.ids import EventId, stream_id
 from noetl.kernel.instant import Instant
 from noetl.wire.aggregates import SCHEMA_NAMES, aggregate_of
-from noetl.wire.checks import check_draft, check_source, name_the_fault
+from noetl.wire.checks import check_draft, check_source, looks_deep, name_the_fault
 from noetl.wire.upcasters import RELEASED
 from noetl.wire.upcasting import UpcasterRegistry
 
@@ -106,13 +106,13 @@ def _seal_one(draft: Draft, at_rest: _AtRest) -> SealedEvent:
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         name_the_fault(draft.event, draft.meta)
         raise FieldInvalid(at_rest.event_type, str(error)) from error
+    # How deep a decoder can go depends on who calls it, so depth has a limit of its own.
+    if looks_deep(again.body, again.meta):
+        name_the_fault(again.body, again.meta)
     # NaN, tuples, dates and the like do not read back equal, so one comparison finds them all.
     if again.body != draft.event or again.meta != draft.meta:
         name_the_fault(draft.event, draft.meta)
         raise FieldInvalid(at_rest.event_type, "a value would not read back equal")
-    # How deep a decoder can go depends on who calls it, so depth has a limit of its own.
-    if canonical.count(b"{") + canonical.count(b"[") > canonical_json.DEPTH_MAX:
-        name_the_fault(again.body, again.meta)
     if len(canonical) > EVENT_BYTES_MAX:
         raise EventTooLarge(
             at_rest.event_type, size_bytes=len(canonical), size_bytes_max=EVENT_BYTES_MAX

@@ -18,7 +18,7 @@ from noetl.domain.log import (
     StreamHead,
 )
 from noetl.kernel import canonical_json
-from noetl.kernel.errors import DuplicateFact
+from noetl.kernel.errors import DuplicateFact, VersionConflict
 from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
@@ -89,14 +89,16 @@ class MemoryEventLog:
             return broken
         stream = self._streams.get(append.execution_id) or _Stream(append.scope)
         refused = refusal(append, stream.head, stream.scope)
+        if refused is not None and not isinstance(refused, VersionConflict):
+            return refused
         places = {key: stream.places[key] for key in keys_of(append) if key in stream.places}
-        recorded = recorded_before(append, places)
-        if recorded is not None:
-            return recorded
+        known = recorded_before(append, places) or refused
+        if known is not None:
+            return known
         facts = [fact for sealed in append.events if (fact := unique_fact(sealed)) is not None]
-        again = next((fact for fact in facts if fact in stream.facts), None)
-        if refused is not None or again is not None:
-            return refused or DuplicateFact(append.stream, str(again))
+        again = _first_again(append, facts, stream)
+        if again is not None:
+            return DuplicateFact(append.stream, again)
         stream.facts.update(facts)
         self._streams[append.execution_id] = stream
         return self._write(append, stream)
@@ -115,6 +117,14 @@ class MemoryEventLog:
                 stream.places[key] = (stored.stream_version, stored.position)
         stream.head = StreamHead(len(stream.events), append.events[-1].envelope.event_id)
         return Appended(stream.head.version, first_position, len(self._all))
+
+
+def _first_again(append: Append, facts: list[str], stream: _Stream) -> str | None:
+    """A fact or an event that the stream has, or that the append has twice."""
+    for sealed in append.events:
+        if sealed.envelope.event_id in stream.versions:
+            return f"event {sealed.envelope.event_id}"
+    return next((fact for fact in facts if fact in stream.facts or facts.count(fact) > 1), None)
 
 
 def _stored(sealed: SealedEvent, position: int, ingest_time: Instant) -> StoredEvent:

@@ -101,10 +101,15 @@ class Ledger:
 
 
 def claimed_places(appends: Sequence[Append]) -> dict[ExecutionId, Place]:
-    """The streams as the appends say they are."""
-    places: dict[ExecutionId, Place] = {}
+    """The streams as the first append to each says they are; those it begins are left out."""
+    first: dict[ExecutionId, Append] = {}
     for append in appends:
-        if append.expected_version > 0 and append.execution_id not in places:
-            head = StreamHead(append.expected_version, append.events[0].envelope.prev_event_id)
-            places[append.execution_id] = Place(head, append.scope)
-    return places
+        first.setdefault(append.execution_id, append)
+    return {
+        execution: Place(
+            StreamHead(append.expected_version, append.events[0].envelope.prev_event_id),
+            append.scope,
+        )
+        for execution, append in first.items()
+        if append.expected_version > 0
+    }

@@ -12,7 +12,7 @@ import asyncpg
 from noetl.adapters.postgres.admissions import Ledger, Place, claimed_places
 from noetl.adapters.postgres.failures import DRIVER_ERRORS, leaves_doubt
 from noetl.adapters.postgres.insertion import insertion
-from noetl.adapters.postgres.partitions import Partitions
+from noetl.adapters.postgres.partitions import Partitions, Tables
 from noetl.adapters.postgres.pool import PostgresPool
 from noetl.adapters.postgres.recorded import heads_of, last_position_of, recorded_of
 from noetl.adapters.postgres.rows import Row, number, row_of
@@ -53,23 +53,28 @@ class GroupWriter:
 
     async def write(self, group: Sequence[Append]) -> list[AppendOutcome]:
         entries = [_entry(append) for append in group]
+        executions = {int(append.execution_id) for append in group}
+        tables = await self._partitions.ensure(executions)
         try:
-            outcomes = await self._write_at_once(entries)
+            outcomes = await self._write_at_once(entries, tables)
         except asyncpg.UniqueViolationError:
             outcomes = None  # another writer was first, or a key or a fact is there already
         except (asyncpg.CheckViolationError, asyncpg.UndefinedTableError):
             outcomes = None
             self._partitions.forget()  # somebody dropped one
-        return outcomes or await self._write_with_care(entries)
+            tables = await self._partitions.ensure(executions)
+        return outcomes or await self._write_with_care(entries, tables)
 
-    async def _write_at_once(self, entries: list[Entry]) -> list[AppendOutcome] | None:
+    async def _write_at_once(
+        self, entries: list[Entry], tables: Tables
+    ) -> list[AppendOutcome] | None:
         """None when something is not as the appends say it is; then nothing was written."""
         places = claimed_places([entry.append for entry in entries])
         ledger = Ledger(places.copy())
         outcomes = [ledger.admit(entry.append) for entry in entries]
         if not all(isinstance(outcome, Appended) for outcome in outcomes):
             return None
-        statement = await self._statement(entries, places)
+        statement = self._statement(entries, places, tables)
         try:
             async with self._pool.connection() as connection:
                 last = await _answered(connection.fetchval(*statement))
@@ -77,10 +82,9 @@ class GroupWriter:
             last = await self._resolved(entries, unknown)
         return None if last is None else _shifted(outcomes, last - ledger.position)
 
-    async def _write_with_care(self, entries: list[Entry]) -> list[AppendOutcome]:
+    async def _write_with_care(self, entries: list[Entry], tables: Tables) -> list[AppendOutcome]:
         """Look at everything under the lock, take out what cannot land, write the rest."""
         appends = [entry.append for entry in entries]
-        tables = await self._partitions.ensure({int(append.execution_id) for append in appends})
         landing: list[Entry] = []
         try:
             async with self._pool.connection() as connection:
@@ -90,7 +94,7 @@ class GroupWriter:
                 outcomes = [ledger.admit(append) for append in appends]
                 landing = _landing(entries, outcomes)
                 if landing:
-                    statement = await self._statement(landing, places)
+                    statement = self._statement(landing, places, tables)
                     last = await connection.fetchval(*statement)
                     if last != ledger.position:
                         raise InvariantBroken(f"the log is at {last}, not {ledger.position}")
@@ -99,12 +103,11 @@ class GroupWriter:
             await self._resolved(landing, unknown)
         return outcomes
 
-    async def _statement(
-        self, entries: list[Entry], places: dict[ExecutionId, Place]
+    def _statement(
+        self, entries: list[Entry], places: dict[ExecutionId, Place], tables: Tables
     ) -> tuple[Any, ...]:
         """The SQL and its arguments."""
         appends = {entry.append.execution_id: entry.append for entry in entries}
-        tables = await self._partitions.ensure(map(int, appends))
         before = [
             (int(execution), place.head.version, number(place.head.last_event_id), *place.scope)
             for execution in appends

@@ -20,6 +20,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 _ALREADY_THERE = """
 SELECT true FROM pg_class WHERE relnamespace = 'noetl'::regnamespace AND relname = $1"""
 
+Tables = dict[str, list[int]]
+"""Executions by the table that holds them."""
+
 
 class Partition(NamedTuple):
     name: str
@@ -50,9 +53,9 @@ class Partitions:
         self._pool = pool
         self._known: list[Partition] = []
 
-    async def ensure(self, executions: Iterable[int]) -> dict[str, list[int]]:
-        """Make what is missing; returns the executions by the table that holds them."""
-        by_table: dict[str, list[int]] = {}
+    async def ensure(self, executions: Iterable[int]) -> Tables:
+        """Make what is missing and say where everything is."""
+        by_table: Tables = {}
         for execution in executions:
             partition = next((each for each in self._known if each.holds(execution)), None)
             if partition is None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from noetl.adapters.postgres.admissions import Place, Recorded
+from noetl.adapters.postgres.partitions import Tables
 from noetl.adapters.postgres.pool import Connection
 from noetl.domain.log import Append, StreamHead
 from noetl.kernel.ids import EventId, ExecutionId
@@ -54,9 +55,7 @@ _FACTS_OF = {
 }
 
 
-async def heads_of(
-    connection: Connection, tables: dict[str, list[int]]
-) -> tuple[dict[ExecutionId, Place], int]:
+async def heads_of(connection: Connection, tables: Tables) -> tuple[dict[ExecutionId, Place], int]:
     """Where the streams end, by the partitions that hold them, and the last position of all."""
     queries = (
         _HEADS.format(table=table, parameter=parameter)

@@ -25,6 +25,7 @@ from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX
+from noetl.wire.checks import is_snowflake
 from noetl.wire.columns import unique_fact
 
 SCHEMA = """
@@ -96,7 +97,7 @@ class SqliteEventLog:
         self, execution: ExecutionId, *, after_version: int = 0, limit: int = PAGE_EVENTS_MAX
     ) -> list[StoredEvent]:
         where = "execution_id = ? AND stream_version > ? ORDER BY stream_version LIMIT ?"
-        return await self._select(where, int(execution), after_version, limit)
+        return await self._select(where, _number(execution), after_version, limit)
 
     async def tail(
         self, *, after_position: int = 0, limit: int = PAGE_EVENTS_MAX
@@ -186,8 +187,13 @@ def rows_of(append: Append, position: int, ingest_time: Instant) -> list[tuple[o
     ]
 
 
+def _number(snowflake: str) -> int:
+    """For an integer column; text that is no id of ours matches nothing."""
+    return int(snowflake) if is_snowflake(snowflake) else -1
+
+
 def _place(connection: sqlite3.Connection, execution: ExecutionId) -> _Place:
-    row = connection.execute(_HEAD, (int(execution),)).fetchone()
+    row = connection.execute(_HEAD, (_number(execution),)).fetchone()
     if row is None:
         return _Place()
     version, event_id, tenant, organization, ingest_time = row
@@ -214,7 +220,7 @@ def _duplicate_fact(connection: sqlite3.Connection, append: Append) -> LogError:
         if fact in seen or connection.execute(sql, (int(append.execution_id), fact)).fetchone():
             return DuplicateFact(append.stream, fact)
         seen.add(fact)
-    return DuplicateFact(append.stream, "one of these event ids")
+    return DuplicateFact(append.stream, "an event with one of these ids")
 
 
 def _version_at(
@@ -226,8 +232,7 @@ def _version_at(
     match cutoff:
         case AtEvent(event_id=event_id):
             sql = "SELECT stream_version FROM event WHERE execution_id = ? AND event_id = ?"
-            wanted = int(event_id) if event_id.isdecimal() else -1
-            row = connection.execute(sql, (int(execution), wanted)).fetchone()
+            row = connection.execute(sql, (int(execution), _number(event_id))).fetchone()
             return None if row is None else int(row[0])
         case AtPosition(position=position):
             point: int | str = position

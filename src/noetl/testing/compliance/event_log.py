@@ -1,7 +1,7 @@
 """The EventLog's promises as tests. An adapter passes by subclassing and giving an `event_log`."""
 
 import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -49,6 +49,7 @@ from noetl.testing.appends import (
     land,
     refused,
 )
+from noetl.testing.compliance.event_log_edges import EventLogEdges
 from noetl.testing.histories import History, command_cycle, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
 
@@ -58,11 +59,7 @@ PATIENCE_SECONDS = 0.001
 Reopen = Callable[[EventLog], Awaitable[EventLog]]
 
 
-class EventLogCompliance(ABC):
-    @pytest.fixture
-    @abstractmethod
-    def event_log(self) -> EventLog: ...
-
+class EventLogCompliance(EventLogEdges):
     @pytest.fixture
     @abstractmethod
     def reopen(self) -> Reopen:
