@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, NewType, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Union, get_args, get_origin
 
 import msgspec
 
@@ -155,7 +155,7 @@ def _of_type(kind: Any, flavour: Flavour) -> Any:
     origin = get_origin(kind)
     if isinstance(kind, NewType):
         return _BY_TYPE.get(kind, flavour.text)
-    if origin in (Union, types.UnionType):
+    if origin in (Annotated, Union, types.UnionType):
         return _of_type(get_args(kind)[0], flavour)
     if origin is Literal:
         return get_args(kind)[-1]

@@ -62,8 +62,51 @@ def test_the_demonstration_proves_its_state(shell: Shell) -> None:
 
 
 def test_tail_shows_events_in_commit_order(shell: Shell, execution: str) -> None:
-    lines = shell.noetl("log", "tail", "--json", "--limit", "5").stdout.splitlines()
-    assert [json.loads(line)["position"] for line in lines] == [1, 2, 3, 4, 5]
+    first = shell.noetl("log", "tail", "--json", "--after", "0", "--limit", "5").stdout
+    assert [json.loads(line)["position"] for line in first.splitlines()] == [1, 2, 3, 4, 5]
+    newest = [json.loads(line) for line in shell.noetl("log", "tail", "--json").stdout.splitlines()]
+    assert newest[-1]["event"]["event_type"] == "playbook.completed"
+    after = shell.noetl("log", "tail", "--after", str(newest[-1]["position"]))
+    assert (after.stdout, after.returncode) == ("", 0)
+
+
+def test_the_time_that_tail_shows_is_a_point_of_replay(shell: Shell, execution: str) -> None:
+    lines = shell.noetl("log", "tail", "--json").stdout.splitlines()
+    (taken_in, *_) = {
+        row["ingest_time"]
+        for row in map(json.loads, lines)
+        if row["event"]["execution_id"] == execution
+    }
+    done = shell.noetl("replay", "state", execution, "--at", f"time={taken_in}", "--json")
+    assert json.loads(done.stdout)["execution"]["status"] == "COMPLETED"
+
+
+def test_a_reader_that_goes_away_does_not_change_the_answer(shell: Shell, execution: str) -> None:
+    pipeline = f"set -o pipefail; {NOETL} replay verify {execution} | head -1; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", pipeline], env=shell.environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
+
+
+def test_looking_at_a_log_never_makes_one(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    for command in (("log", "verify"), ("log", "tail"), ("replay", "state", "1")):
+        done = shell.noetl(*command)
+        assert done.returncode == 1
+        assert "log_missing" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("home", ["file", "file/below"])
+def test_a_home_that_cannot_be_one_is_explained(tmp_path: Path, home: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    shell = Shell(tmp_path)
+    shell.environment["NOETL_HOME"] = str(tmp_path / home)
+    done = shell.noetl("log", "tail")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
 
 
 def test_replay_at_a_position_shows_what_was_open(shell: Shell, execution: str) -> None:
@@ -96,6 +139,11 @@ def test_verify_prints_a_certificate(shell: Shell, execution: str) -> None:
         (("replay", "state", "1", "--at", "yesterday"), 2, "use event=ID|position=N|time=ISO"),
         (("replay", "state", "1", "--at", "time=2026-11-15T21:00:00"), 2, "has no time zone"),
         (("log", "nonsense"), 2, "No such command"),
+        (("replay", "state", "abc"), 1, "execution_not_found"),
+        (("replay", "state", "9" * 30), 1, "execution_not_found"),
+        (("replay", "state", "1", "--at", "position=" + "9" * 5000), 2, "is not a point"),
+        (("log", "tail", "--after", "9" * 20), 2, "is not in the range"),
+        (("log", "tail", "--limit", "0"), 2, "is not in the range"),
     ],
 )
 def test_mistakes_are_explained(

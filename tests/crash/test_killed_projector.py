@@ -11,9 +11,10 @@ from noetl.domain.execution.state import CommandRow
 from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.projector import CONSUMER
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.runtime.verify_log import verify_log
-from tests.crash.projector import CONSUMER, EXECUTIONS, Stores, opened_stores, request, states
+from tests.crash.projector import EXECUTIONS, Stores, opened_stores, request, states
 from tests.crash.victims import Victims
 
 KILLS = 50

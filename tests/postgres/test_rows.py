@@ -3,15 +3,14 @@
 import asyncpg
 import pytest
 
-from noetl.adapters.postgres.rows import IDENTIFIER_CHARACTERS_MAX, number
-from noetl.domain.events import CommandCompleted, LoopDone, PlaybookInitialized, StepEntered
-from noetl.domain.events.loop import LoopStats
+from noetl.adapters.postgres.rows import number
+from noetl.domain.events import CommandCompleted, PlaybookInitialized, StepEntered
 from noetl.domain.events.values import Result
 from noetl.domain.log import Append, Appended, AtEvent
-from noetl.kernel.errors import ChainBroken, KeyReused
-from noetl.kernel.ids import CommandId, EventId, ExecutionId, LoopId, StageId, StepName
-from noetl.kernel.scope import Scope
+from noetl.kernel.errors import KeyReused
+from noetl.kernel.ids import CommandId, EventId, ExecutionId, StageId, StepName
 from noetl.testing.histories import PLAYBOOK_DIGEST, History, execution_ids
+from noetl.wire.checks import NAME_CHARACTERS_MAX
 from noetl.wire.codec import open_stored
 from tests.postgres.conftest import OpenLog
 from tests.postgres.streams import STEP, sealed_append, steps
@@ -91,35 +90,10 @@ def _keyed(key: str) -> Append:
     return sealed_append(FIRST, [History(FIRST).draft(StepEntered(step=STEP), idempotency_key=key)])
 
 
-def _looped(name: str) -> Append:
-    done = LoopDone(loop_id=LoopId(name), step=STEP, status="ok", stats=LoopStats(total=1))
-    return sealed_append(FIRST, [History(FIRST).draft(done)])
-
-
-@pytest.mark.servers
-@pytest.mark.parametrize(
-    "unfit",
-    [
-        _keyed("a\0b"),
-        _keyed("é" * (IDENTIFIER_CHARACTERS_MAX + 1)),
-        _looped("\0@1"),
-        _looped("x" * 5000),
-        sealed_append(FIRST, steps(History(FIRST), 1), scope=Scope("a\0", "b")),
-    ],
-    ids=["key with NUL", "long key", "loop with NUL", "long loop", "tenant with NUL"],
-)
-async def test_names_that_no_index_can_hold_are_refused_alone(
-    open_log: OpenLog, unfit: Append
-) -> None:
-    log = await open_log()
-    outcomes = await log.append([unfit, sealed_append(SECOND, steps(History(SECOND), 1))])
-    assert [type(outcome) for outcome in outcomes] == [ChainBroken, Appended]
-
-
 @pytest.mark.servers
 async def test_the_longest_names_are_taken(open_log: OpenLog) -> None:
     log = await open_log()
-    longest = [_random_text(IDENTIFIER_CHARACTERS_MAX, start) for start in (0x4E00, 0x1F300)]
+    longest = [_random_text(NAME_CHARACTERS_MAX, start) for start in (0x4E00, 0x1F300)]
     history = History(FIRST)
     drafts = [history.draft(StepEntered(step=STEP), idempotency_key=key) for key in longest]
     (outcome,) = await log.append([sealed_append(FIRST, drafts)])

@@ -3,15 +3,18 @@
 from collections.abc import AsyncIterator
 
 from noetl.adapters.memory.payload_store import MemoryPayloadStore
-from noetl.domain.events import StepEntered
-from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events import PlaybookCompleted, StepEntered
+from noetl.domain.events.envelope import Draft, RecordedEvent
+from noetl.domain.events.values import Result
 from noetl.domain.log import EMPTY_STREAM, StoredEvent
 from noetl.domain.payload import PayloadReference
+from noetl.kernel import canonical_json
 from noetl.kernel.ids import StepName
 from noetl.kernel.instant import Instant
-from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
+from noetl.runtime.payloads import externalize
 from noetl.testing.histories import History, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
 
@@ -35,6 +38,11 @@ async def events_naming(*references: PayloadReference | None) -> AsyncIterator[R
         history.draft(StepEntered(step=StepName("load"), visit=visit), payload_ref=reference)
         for visit, reference in enumerate(references, start=1)
     ]
+    async for recorded in recorded_from(drafts):
+        yield recorded
+
+
+async def recorded_from(drafts: list[Draft]) -> AsyncIterator[RecordedEvent]:
     for at, sealed in enumerate(seal(drafts, EMPTY_STREAM, source_of(EXECUTION)), start=1):
         time = Instant("2026-01-01T00:00:00.000000Z")
         yield open_stored(StoredEvent(EXECUTION, at, at, time, sealed.canonical, sealed.checksum))
@@ -84,3 +92,34 @@ async def test_the_report_is_bounded_and_its_summary_is_not() -> None:
 
     assert (len(short.facts), short.facts_omitted) == (4, 5)
     assert short.summary == whole.summary
+
+
+async def test_results_that_left_the_event_are_looked_at_too() -> None:
+    store = MemoryPayloadStore()
+    large = Result(status="ok", context={"rows": "x" * 200_000})
+    small = await externalize(large, store, DEFAULT_SCOPE)
+    draft = History(EXECUTION).draft(PlaybookCompleted(result=small))
+
+    sound = await verify_payloads(recorded_from([draft]), store)
+    for stored in await store.list_stored(DEFAULT_SCOPE):
+        assert small.reference is not None
+        assert stored.sha256 == small.reference.sha256
+    await store.delete(await put_again(store, large))
+    lost = await verify_payloads(recorded_from([draft]), store)
+
+    assert (sound.summary.total, sound.summary.all_resolved) == (1, True)
+    assert [fact.error for fact in lost.facts] == ["payload_missing"]
+
+
+async def put_again(store: PayloadStore, result: Result) -> PayloadReference:
+    return await store.put(DEFAULT_SCOPE, canonical_json.encode(result.context), "application/json")
+
+
+async def test_another_tenants_payload_is_not_even_read() -> None:
+    store = CountingStore()
+    theirs = await store.put(Scope("acme", "research"), SECRET, "text/plain")
+
+    found = await verify_payloads(events_naming(theirs), store)
+
+    assert [fact.error for fact in found.facts] == ["payload_of_another_scope"]
+    assert store.reads == 0

@@ -29,5 +29,22 @@ def test_a_misspelt_name_is_refused_and_the_right_one_offered() -> None:
 
 @pytest.mark.parametrize("node", ["-1", "1024", "many"])
 def test_a_value_out_of_range_is_refused(node: str) -> None:
-    with pytest.raises(SettingInvalid, match="node"):
+    with pytest.raises(SettingInvalid, match="NOETL_NODE"):
         load_settings({"NOETL_NODE": node})
+
+
+@pytest.mark.parametrize("name", ["NOETL_home", "NOETL_Home"])
+def test_names_are_in_capitals(name: str) -> None:
+    with pytest.raises(SettingInvalid, match="did you mean NOETL_HOME"):
+        load_settings({name: "/data"})
+
+
+@pytest.mark.parametrize("name", ["NOETL_HOME", "NOETL_TENANT_ID", "NOETL_ORGANIZATION_ID"])
+def test_an_empty_value_is_refused(name: str) -> None:
+    with pytest.raises(SettingInvalid, match=name):
+        load_settings({name: ""})
+
+
+def test_processes_have_nodes_of_their_own_by_default() -> None:
+    assert 0 <= load_settings({}).id_node <= 1023
+    assert load_settings({"NOETL_NODE": "0"}).id_node == 0

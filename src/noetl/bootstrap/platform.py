@@ -14,7 +14,7 @@ from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
 from noetl.bootstrap.settings import Settings
-from noetl.kernel.errors import SettingInvalid
+from noetl.kernel.errors import LogMissing, SettingInvalid
 from noetl.kernel.instant import Instant
 from noetl.ports.event_log import EventLog
 from noetl.ports.payload_store import PayloadStore
@@ -34,13 +34,18 @@ class Platform(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
-    """The stores that the settings name, closed again at the end."""
+async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIterator[Platform]:
+    """The stores that the settings name, closed again at the end.
+
+    Without `create` an embedded log must be there already: looking at one never makes one.
+    """
     async with AsyncExitStack() as stack:
         payloads = _open_payloads(settings)
         stack.push_async_callback(payloads.close)
-        if settings.log_url == "sqlite:":
+        if settings.log_url == "sqlite:" and create:
             yield await _embedded(settings, payloads, stack)
+        elif settings.log_url == "sqlite:":
+            yield await _attached(settings, payloads, stack)
         elif settings.log_url.startswith(("postgresql://", "postgres://")):
             yield await _postgres(settings, payloads, stack)
         else:
@@ -50,7 +55,10 @@ async def open_platform(settings: Settings) -> AsyncIterator[Platform]:
 
 
 async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
-    settings.log_path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.log_path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingInvalid(f"NOETL_HOME cannot be used: {error}") from error
     file = SqliteFile(settings.log_path)
     stack.push_async_callback(file.close)
     return Platform(
@@ -59,7 +67,25 @@ async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExit
         await SqliteProjectionStore.open(file, utc_now),
         await SqliteSnapshotStore.open(file),
         utc_now,
-        SnowflakeIds(settings.node).new_id,
+        SnowflakeIds(settings.id_node).new_id,
+    )
+
+
+async def _attached(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+    path = settings.log_path
+    if not path.is_file() or path.stat().st_size == 0:
+        raise LogMissing(str(path))
+    file = SqliteFile(path)
+    stack.push_async_callback(file.close)
+    if not await file.has_tables("event", "log_identity", "projection", "projection_snapshot"):
+        raise LogMissing(str(path))
+    return Platform(
+        SqliteEventLog(file, utc_now),
+        payloads,
+        SqliteProjectionStore(file, utc_now),
+        SqliteSnapshotStore(file),
+        utc_now,
+        SnowflakeIds(settings.id_node).new_id,
     )
 
 
@@ -73,13 +99,17 @@ async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExit
         raise SettingInvalid("PostgreSQL needs the extra: pip install 'noetl[postgres]'") from error
     pool = PostgresPool(settings.log_url)
     stack.push_async_callback(pool.close)
+    try:
+        log = await PostgresEventLog.open(pool, utc_now)
+    except ValueError as error:  # how the driver says that it cannot read the address
+        raise SettingInvalid(f"NOETL_LOG_URL cannot be read: {error}") from error
     return Platform(
-        await PostgresEventLog.open(pool, utc_now),
+        log,
         payloads,
         await PostgresProjectionStore.open(pool, utc_now),
         await PostgresSnapshotStore.open(pool),
         utc_now,
-        SnowflakeIds(settings.node).new_id,
+        SnowflakeIds(settings.id_node).new_id,
     )
 
 

@@ -18,9 +18,9 @@ PREFIX = "NOETL_"
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Each field is an environment variable: `home` is `NOETL_HOME`, and so on."""
 
-    home: Annotated[str, msgspec.Meta(description="Folder of the embedded log and payloads.")] = (
-        ".noetl"
-    )
+    home: Annotated[
+        str, msgspec.Meta(description="Folder of the embedded log and payloads.", min_length=1)
+    ] = ".noetl"
     log_url: Annotated[
         str,
         msgspec.Meta(description="Where the log is: `sqlite:` in the home, or `postgresql://…`."),
@@ -31,20 +31,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="Where payloads are: `file:` in the home, or `s3://…`, `gs://…`, `az://…`."
         ),
     ] = "file:"
-    tenant_id: Annotated[str, msgspec.Meta(description="Whose data commands ask for.")] = "default"
+    tenant_id: Annotated[
+        str, msgspec.Meta(description="Whose data commands ask for.", min_length=1)
+    ] = "default"
     organization_id: Annotated[
-        str, msgspec.Meta(description="The organization within the tenant.")
+        str, msgspec.Meta(description="The organization within the tenant.", min_length=1)
     ] = "default"
     node: Annotated[
-        int,
-        msgspec.Meta(
-            description="This process in its ids; unique among processes.", ge=0, le=NODE_MAX
-        ),
-    ] = 0
+        int | None,
+        msgspec.Meta(description="This process in its ids, 0 to 1023; by default from its pid."),
+    ] = None
 
     @property
     def scope(self) -> Scope:
         return Scope(self.tenant_id, self.organization_id)
+
+    @property
+    def id_node(self) -> int:
+        """Processes that start by themselves seldom share a node; a fleet gives each its own."""
+        return os.getpid() & NODE_MAX if self.node is None else self.node
 
     @property
     def log_path(self) -> Path:
@@ -58,20 +63,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the environment once. A name that is not a setting is an error, not a wish."""
     given = os.environ if environment is None else environment
-    values = {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in given.items()
-        if name.startswith(PREFIX)
-    }
-    for name in values:
-        if name not in Settings.__struct_fields__:
-            raise SettingInvalid(f"{PREFIX}{name.upper()} is not a setting{_nearest(name)}")
+    names = {PREFIX + field.upper(): field for field in Settings.__struct_fields__}
+    for name in given:
+        if name.startswith(PREFIX) and name not in names:
+            raise SettingInvalid(f"{name} is not a setting{_nearest(name, list(names))}")
+    values = {field: given[name] for name, field in names.items() if name in given}
     try:
-        return msgspec.convert(values, Settings, strict=False)
+        settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise SettingInvalid(f"a setting has a wrong value: {error}") from error
+        message = str(error)
+        for name, field in names.items():
+            message = message.replace(f"`$.{field}`", name)
+        raise SettingInvalid(f"a setting has a wrong value: {message}") from error
+    if settings.node is not None and not 0 <= settings.node <= NODE_MAX:
+        raise SettingInvalid(f"{PREFIX}NODE is {settings.node}; use 0 to {NODE_MAX}")
+    return settings
 
 
-def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name, Settings.__struct_fields__, n=1)
-    return f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name.upper(), known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

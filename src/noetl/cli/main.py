@@ -8,8 +8,9 @@ from noetl import __version__
 from noetl.cli.log import log
 from noetl.cli.playbooks import playbooks
 from noetl.cli.replay import replay
-from noetl.kernel.errors import NoETLError
+from noetl.kernel.errors import NoETLError, SettingInvalid
 
+EXIT_USAGE = 2
 EXIT_TRY_AGAIN = 3
 
 
@@ -33,12 +34,18 @@ def main() -> None:
         commands(standalone_mode=False)
     except NoETLError as error:
         click.echo(f"{error.code}: {error}", err=True)
-        sys.exit(EXIT_TRY_AGAIN if error.retryable else 1)
+        sys.exit(_exit_code(error))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(1)
-    except BrokenPipeError:  # `noetl log tail | head`
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:  # stdout is a full disk, a folder is not ours, …
+        click.echo(f"the system refused: {error}", err=True)
+        sys.exit(1)
+
+
+def _exit_code(error: NoETLError) -> int:
+    if isinstance(error, SettingInvalid):
+        return EXIT_USAGE
+    return EXIT_TRY_AGAIN if error.retryable else 1

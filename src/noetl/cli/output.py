@@ -1,5 +1,7 @@
 """Lines for people, JSON for programs."""
 
+import os
+import sys
 from typing import Any
 
 import click
@@ -8,12 +10,28 @@ import msgspec
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
+def say(line: str | bytes) -> None:
+    """To stdout. When nobody reads any more (`| head`), go on in silence: the exit code counts."""
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:
     """One object on one line, keys in a stable order."""
-    click.echo(_ENCODER.encode(value))
+    say(_ENCODER.encode(value))
 
 
 def print_fields(fields: dict[str, Any]) -> None:
     width = max(len(name) for name in fields)
     for name, value in fields.items():
-        click.echo(f"{name:<{width}}  {'-' if value is None else value}")
+        say(f"{name:<{width}}  {'-' if value is None else shown(value)}")
+
+
+def shown(value: object) -> str:
+    """As text on one line: what an event says must not look like what we say."""
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

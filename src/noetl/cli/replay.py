@@ -19,6 +19,7 @@ from noetl.kernel.ids import EventId, ExecutionId
 from noetl.runtime.certificate import Certificate, certify
 from noetl.runtime.payload_verification import verify_payloads
 from noetl.runtime.replay import Replay, ReplayReport, ReplayRequest
+from noetl.wire.checks import is_snowflake
 
 POINT = "event=ID|position=N|time=ISO"
 
@@ -32,7 +33,7 @@ def _parse_point(
     kind, _, point = value.partition("=")
     if kind == "event" and point:
         return AtEvent(EventId(point))
-    if kind == "position" and point.isdecimal():
+    if kind == "position" and is_snowflake(point):  # both are numbers of 63 bits
         return AtPosition(int(point))
     if kind != "time":
         raise click.BadParameter(f"{value!r} is not a point; use {POINT}")
@@ -44,7 +45,11 @@ def _parse_point(
 
 _execution = click.argument("execution_id", type=ExecutionId)
 _at = click.option(
-    "--at", "cutoff", callback=_parse_point, metavar=POINT, help="Default: the newest event."
+    "--at",
+    "cutoff",
+    callback=_parse_point,
+    metavar=POINT,
+    help="Default: the newest event. A position is of the whole log, a time is that of intake.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -104,7 +109,7 @@ def _request(execution_id: ExecutionId, cutoff: Cutoff | None) -> ReplayRequest:
 
 
 async def _state(request: ReplayRequest, extras: tuple[str, ...]) -> dict[str, Any]:
-    async with open_platform(load_settings()) as platform:
+    async with open_platform(load_settings(), create=False) as platform:
         collector = RowCollector()
         engine = Replay(platform.log, platform.snapshots)
         replayed = await engine.state(request, collector if "rows" in extras else drop_row)
@@ -121,7 +126,7 @@ async def _state(request: ReplayRequest, extras: tuple[str, ...]) -> dict[str, A
 
 
 async def _snapshot(request: ReplayRequest) -> dict[str, Any]:
-    async with open_platform(load_settings()) as platform:
+    async with open_platform(load_settings(), create=False) as platform:
         taken = await Replay(platform.log, platform.snapshots).take_snapshot(
             request, platform.clock()
         )
@@ -135,7 +140,7 @@ async def _snapshot(request: ReplayRequest) -> dict[str, Any]:
 
 
 async def _certify(request: ReplayRequest) -> Certificate:
-    async with open_platform(load_settings()) as platform:
+    async with open_platform(load_settings(), create=False) as platform:
         return await certify(platform.log, platform.snapshots, request)
 
 

@@ -4,9 +4,9 @@ import msgspec
 
 from noetl.domain.execution.state import ExecutionState, Surface
 from noetl.domain.projection import ProjectionRecord
-from noetl.domain.surfaces import Row, plain
+from noetl.domain.surfaces import ID_FIELDS, Row, plain
 from noetl.kernel import canonical_json
-from noetl.kernel.ids import EventId, ExecutionId
+from noetl.kernel.ids import EventId, ExecutionId, object_key
 from noetl.kernel.scope import Scope
 
 PROJECTION_TYPES: dict[Surface, str] = {
@@ -48,19 +48,14 @@ def record_of(
 
 def projection_id(surface: Surface, row: Row, execution: ExecutionId) -> str:
     """An id that a row keeps from its first event to its last, and shares with no other."""
-    match surface:
-        case "execution":
-            return execution
-        case "stages":
-            return str(row["stage_id"])
-        case "frames":
-            return str(row["frame_id"])
-        case "commands":
-            return str(row["command_id"])
-        case "loops":
-            return f"{execution}/{row['loop_id']}"
-        case "business_objects":
-            if "objects_ref" in row:
-                return f"{execution}/{row['event_id']}"
-            # A deleted object that comes back is another row, so its life is part of its id.
-            return f"{execution}/{row['object']}/{row['id']}@{row['first_event_id']}"
+    return execution if surface == "execution" else f"{execution}/{_id_within(surface, row)}"
+
+
+def _id_within(surface: Surface, row: Row) -> str:
+    if surface != "business_objects":
+        (field,) = ID_FIELDS[surface]
+        return str(row[field])
+    if "objects_ref" in row:
+        return str(row["event_id"])
+    # A deleted object that comes back is another row, so its life is part of its id.
+    return f"{object_key(row['object'], row['id'])}@{row['first_event_id']}"

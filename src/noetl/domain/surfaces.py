@@ -15,7 +15,7 @@ from noetl.kernel import canonical_json
 
 Row = dict[str, Any]
 
-_ID_FIELD: dict[Surface, tuple[str, ...]] = {
+ID_FIELDS: dict[Surface, tuple[str, ...]] = {
     "execution": ("execution_id",),
     "stages": ("stage_id",),
     "frames": ("frame_id",),
@@ -114,4 +114,4 @@ def _surface_checksum(chain: Chain, rows: list[Row]) -> str:
 
 
 def _id(surface: Surface, row: Row) -> tuple[str, ...]:
-    return tuple(str(row[field]) for field in _ID_FIELD[surface])
+    return tuple(str(row[field]) for field in ID_FIELDS[surface])

@@ -16,6 +16,7 @@ NoETLError
 │   ├── ScopeMismatch        the stream belongs to another tenant or organization
 │   ├── EventUnreadable      the log holds an event that this build cannot read
 │   ├── EventCorrupt         stored bytes do not match their checksum
+│   ├── LogMissing           there is no log where one was looked for
 │   ├── LogReplaced          a cursor belongs to another log than the one it was used on
 │   └── LogUnavailable       the store behind the log did not answer; try again
 ├── UpcasterRefused          an upcaster does not lift by exactly one version
@@ -168,6 +169,14 @@ class EventCorrupt(LogError):
         self.event = event
         self.recorded = recorded
         self.actual = actual
+
+
+class LogMissing(LogError):
+    code = "log_missing"
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where} holds no log; check NOETL_HOME, or record something first")
+        self.where = where
 
 
 class LogReplaced(LogError):

@@ -20,8 +20,9 @@ class EventLog(Protocol):
     L4   of many appends racing at one version, exactly one lands
     L5   positions rise in commit order: once a reader has seen n, nothing at or below n appears
     L6   in a group of appends the refused ones are told why and the others land
-    L7   events whose idempotency keys are recorded already are not written again; the same append
-         gets the recorded outcome, another append with one of the keys is KeyReused
+    L7   an append whose idempotency keys are all recorded is that append again: nothing of it is
+         written, unkeyed events included, and it gets the recorded outcome; one with some of
+         them recorded, or one of them twice, is KeyReused
     L8   a fact that may exist once per execution (`unique_fact`) exists once: DuplicateFact
     L9   only events that continue their stream land: dense versions, unbroken `prev_event_id`,
          one scope per stream

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from noetl.domain.log import AtEvent
 from noetl.domain.surfaces import Parity, RowCollector, live_checksum_bundle, parity
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.event_log import EventLog
@@ -30,8 +31,12 @@ async def certify(log: EventLog, snapshots: SnapshotStore, request: ReplayReques
     """From all events, from the newest snapshot, and from the rows without the fold's chain."""
     collector = RowCollector()
     whole = await Replay(log).state(request, collector)
-    seeded = await Replay(log, snapshots).state(request)
     report = whole.report
+    # The log may have grown meanwhile: all roads must end at the same event.
+    pinned = request
+    if report.last_event_id is not None:
+        pinned = msgspec.structs.replace(request, cutoff=AtEvent(report.last_event_id))
+    seeded = await Replay(log, snapshots).state(pinned)
     rows = parity(report.projection_checksums, live_checksum_bundle(collector.rows(whole.state)))
     agrees = seeded.report.checksum == report.checksum
     return Certificate(

@@ -1,23 +1,26 @@
 """Are the payloads that a history names still there, and still the same? Facts, never bodies."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
 from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.accumulator import extend
 from noetl.domain.execution.state import Chain
-from noetl.domain.payload import PayloadReference
+from noetl.domain.payload import PayloadReference, is_payload_uri
 from noetl.kernel import canonical_json
-from noetl.kernel.errors import PayloadError, StoreUnavailable
+from noetl.kernel.errors import PayloadError
 from noetl.kernel.ids import EventId
 from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.payloads import as_payload
 
 FACTS_MAX = 1_000
 """Facts that a report holds; its summary always covers every occurrence."""
 
 DIGESTS_REMEMBERED_MAX = 100_000
-"""Distinct payloads remembered as checked. Past it one may be read again, never skipped."""
+"""Distinct payloads remembered as checked. Past it one may be read and counted again,
+never skipped."""
 
 
 class PayloadFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,20 +63,20 @@ async def verify_payloads(
     verdicts: dict[str, _Verdict] = {}
     unique, unresolved, chain, facts = 0, 0, Chain(), list[PayloadFact]()
     async for recorded in events:
-        reference = recorded.envelope.payload_ref
-        if reference is None:
-            continue
-        verdict = verdicts.get(reference.uri)
-        if verdict is None:
-            verdict = await _examine(reference, store)
-            unique += 1
-            if len(verdicts) < DIGESTS_REMEMBERED_MAX:
-                verdicts[reference.uri] = verdict
-        fact = _fact(recorded.envelope.event_id, reference, verdict)
-        unresolved += not fact.resolved
-        extend(chain, canonical_json.encode_recorded(fact))
-        if len(facts) < facts_max:
-            facts.append(fact)
+        for reference in payloads_named_by(recorded):
+            verdict = verdicts.get(reference.uri)
+            if reference.scope != recorded.envelope.scope:
+                verdict = _Verdict(None, "payload_of_another_scope")  # and so never looked at
+            elif verdict is None:
+                verdict = await _examine(reference, store)
+                unique += 1
+                if len(verdicts) < DIGESTS_REMEMBERED_MAX:
+                    verdicts[reference.uri] = verdict
+            fact = _fact(recorded.envelope.event_id, reference, verdict)
+            unresolved += not fact.resolved
+            extend(chain, canonical_json.encode_recorded(fact))
+            if len(facts) < facts_max:
+                facts.append(fact)
     summary = PayloadSummary(
         total=chain.count,
         resolved=chain.count - unresolved,
@@ -87,12 +90,24 @@ async def verify_payloads(
     )
 
 
+def payloads_named_by(recorded: RecordedEvent) -> Iterator[PayloadReference]:
+    """Every payload of the payload store that an event names, in its envelope or its body."""
+    if recorded.envelope.payload_ref is not None:
+        yield recorded.envelope.payload_ref
+    event = recorded.event
+    for name in getattr(event, "__struct_fields__", ()):
+        value = getattr(event, name)
+        reference = value.reference if isinstance(value, Result) else value
+        if isinstance(reference, ResultReference) and is_payload_uri(reference.uri):
+            yield as_payload(reference, recorded.envelope.scope)
+
+
 async def _examine(reference: PayloadReference, store: PayloadStore) -> _Verdict:
     length = 0
     try:
         async for chunk in store.get(reference):
             length += len(chunk)
-    except (PayloadError, StoreUnavailable) as error:
+    except PayloadError as error:  # a store that is away is no verdict on the payload
         return _Verdict(None, error.code)
     if length != reference.byte_length:
         return _Verdict(length, "payload_length")

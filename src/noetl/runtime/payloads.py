@@ -19,6 +19,7 @@ async def externalize(
     """The result as an event may carry it. One that has a reference already keeps that."""
     if result.reference is not None:
         return result
+    canonical_json.check_plain(result.context, "context")  # as strict as an event itself
     encoded = canonical_json.encode(result.context)
     if len(encoded) <= threshold_bytes:
         return result
@@ -37,7 +38,10 @@ async def resolve(result: Result, store: PayloadStore, scope: Scope) -> Result:
     """The result as it was before `externalize`; any other result as it is."""
     if result.reference is None or result.context or not _is_ours(result.reference):
         return result
-    reference = _payload_reference(result.reference, scope)
+    reference = as_payload(result.reference, scope)
+    # Another tenant's payload is not there for this one, even when its bytes are the same.
+    if reference.uri != payload_uri(scope, reference.sha256):
+        raise PayloadMissing(reference.uri)
     encoded = b"".join([chunk async for chunk in store.get(reference)])
     return msgspec.structs.replace(result, reference=None, context=msgspec.json.decode(encoded))
 
@@ -46,16 +50,14 @@ def _is_ours(reference: ResultReference) -> bool:
     return reference.media_type == MEDIA_TYPE and is_payload_uri(reference.uri)
 
 
-def _payload_reference(reference: ResultReference, scope: Scope) -> PayloadReference:
-    sha256 = reference.sha256 or ""
-    # Another tenant's payload is not there for this one, even when its bytes are the same.
-    if reference.uri != payload_uri(scope, sha256):
-        raise PayloadMissing(reference.uri)
+def as_payload(reference: ResultReference, scope: Scope) -> PayloadReference:
+    """The payload behind a result's reference; the store refuses one that is not the scope's."""
     return PayloadReference(
         tenant_id=scope.tenant_id,
         organization_id=scope.organization_id,
         uri=reference.uri,
-        sha256=sha256,
-        media_type=MEDIA_TYPE,
+        sha256=reference.sha256 or "",
+        media_type=reference.media_type or MEDIA_TYPE,
         byte_length=reference.byte_length or 0,
+        row_count=reference.row_count,
     )

@@ -47,21 +47,25 @@ class Projector:
 
     async def advance(self, limit: int = PAGE_EVENTS_MAX) -> int:
         """Project the next page of the log; returns how many events it had, 0 at the end."""
-        cursor = self._cursor or await self._load_cursor()
+        cursor = await self._load_cursor()
+        # States that run ahead of what is saved must not be used again: until the page is saved
+        # they are out of reach, whatever goes wrong on the way.
+        known, self._known = self._known, OrderedDict()
+        if cursor != self._cursor:
+            known.clear()  # somebody cleared or moved the read models
         page = await self._log.tail(after_position=cursor.position, limit=limit)
-        if not page:
-            return 0
         records: list[ProjectionRecord] = []
         for execution, rows in _by_execution(page):
-            known = await self._at_hand(execution, cursor)
-            records += _project(known, rows)
-        moved = msgspec.structs.replace(cursor, position=page[-1].position)
-        # States that ran ahead of what is saved must not be used: forget them until it is.
-        ahead, self._known = self._known, OrderedDict()
-        await self._projections.save(records, moved)
-        self._known, self._cursor = ahead, moved
-        while len(self._known) > STATES_MAX:
-            self._known.popitem(last=False)
+            if execution not in known:
+                known[execution] = _Known(await self._state_at(execution, cursor.position), {})
+            known.move_to_end(execution)
+            records += _project(known[execution], rows)
+        if page:
+            cursor = msgspec.structs.replace(cursor, position=page[-1].position)
+            await self._projections.save(records, cursor)
+        while len(known) > STATES_MAX:
+            known.popitem(last=False)
+        self._known, self._cursor = known, cursor
         return len(page)
 
     async def _load_cursor(self) -> Cursor:
@@ -73,16 +77,8 @@ class Projector:
             raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
         return cursor
 
-    async def _at_hand(self, execution: ExecutionId, cursor: Cursor) -> _Known:
-        """The state as the read models have it: at the cursor, not at the head of the log."""
-        known = self._known.get(execution)
-        if known is None:
-            known = _Known(await self._state_at(execution, cursor.position), {})
-        self._known[execution] = known
-        self._known.move_to_end(execution)
-        return known
-
     async def _state_at(self, execution: ExecutionId, position: int) -> ExecutionState:
+        """The state as the read models have it: at the cursor, not at the head of the log."""
         scope = await self._log.scope_of(execution)
         if scope is None or position == 0:
             return ExecutionState()

@@ -190,7 +190,8 @@ class Replay:
         if await self._log.version_at(snapshot.execution_id, last) != snapshot.stream_version:
             return "made of events that are not in this log"
         digest = await self._playbook_digest(snapshot.execution_id)
-        return why_unusable(snapshot, self._identity, playbook_digest=digest)
+        reason = why_unusable(snapshot, self._identity, playbook_digest=digest)
+        return _why_untrue(snapshot) if reason is None else reason
 
     async def _playbook_digest(self, execution: ExecutionId) -> str | None:
         for stored in await self._log.read(execution, limit=1):
@@ -223,6 +224,30 @@ class Replay:
             projection_checksums=checksum_bundle(state),
             upcaster_registry_digest=self._registry.digest,
         )
+
+
+def _why_untrue(snapshot: Snapshot) -> str | None:
+    """A checksum proves the bytes; this compares what they say with what the snapshot says."""
+    try:
+        state = _STATE.decode(snapshot.state)
+    except msgspec.DecodeError as error:
+        return f"its bytes are no state: {error}"
+    row = state.execution
+    said = (
+        state.stream_version,
+        row.last_event_id,
+        row.execution_id,
+        (row.tenant_id, row.organization_id),
+        row.payload_refs.digest,
+    )
+    told = (
+        snapshot.stream_version,
+        snapshot.last_event_id,
+        snapshot.execution_id,
+        tuple(snapshot.scope),
+        snapshot.payload_chain,
+    )
+    return None if said == told else "its state is not the one that it names"
 
 
 def _plain(cutoff: Cutoff) -> Any:

@@ -52,6 +52,11 @@ def texts(min_size: int = 0) -> SearchStrategy[str]:
     return st.text(st.characters(codec="utf-8"), min_size=min_size, max_size=12)
 
 
+def names() -> SearchStrategy[str]:
+    """Text that may name something: not empty, and no NUL, which some stores cannot hold."""
+    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+
+
 def plain_values(leaves_max: int = 10) -> SearchStrategy[Any]:
     """Anything that JSON carries and gives back unchanged."""
     finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -71,7 +76,7 @@ def instants() -> SearchStrategy[Instant]:
     return st.datetimes(timezones=st.just(UTC)).map(from_datetime)
 
 
-ANYTHING = Vocabulary(texts(), _INT64, instants(), plain_objects())
+ANYTHING = Vocabulary(names(), _INT64, instants(), plain_objects())
 FEW_NAMES = Vocabulary(
     words=st.sampled_from(["a", "b/1"]),
     numbers=st.integers(0, 3),
@@ -91,17 +96,17 @@ def placed_events(
     vocabulary: Vocabulary = FEW_NAMES, classes: Sequence[type[Event]] = EVENT_CLASSES
 ) -> SearchStrategy[Placed]:
     """An event and an envelope that names everything it could be about."""
-    names = vocabulary.words.filter(bool)
+    words = vocabulary.words
     envelopes = st.fixed_dictionaries(
-        {"stage_id": names, "frame_id": names, "command_id": names},
+        {"stage_id": words, "frame_id": words, "command_id": words},
         optional={
-            "causation_id": names,
+            "causation_id": words,
             "meta": vocabulary.objects,
-            "parent_event_id": names,
+            "parent_event_id": words,
             "payload_ref": _structs(PayloadReference, vocabulary),
         },
     )
-    return st.builds(_placed, events(vocabulary, classes), envelopes, names)
+    return st.builds(_placed, events(vocabulary, classes), envelopes, words)
 
 
 def histories(

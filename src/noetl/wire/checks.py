@@ -4,14 +4,20 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from noetl.domain.events import EVENT_CLASSES, Event
+from noetl.domain.events import EVENT_CLASSES, CheckpointCommitted, Event
 from noetl.domain.events.envelope import Draft, Source
 from noetl.domain.events.values import Failure, Result
 from noetl.kernel import canonical_json, instant
-from noetl.kernel.errors import FieldInvalid, ScopeMissing
+from noetl.kernel.errors import EventTooLarge, FieldInvalid, ScopeMissing
 
 ANNOTATIONS = frozenset({"locality", "worker_locator"})
 """The parts of `meta` that differ between machines and so stay outside the checksum."""
+
+ANNOTATION_BYTES_MAX = 8 * 1024
+NAME_CHARACTERS_MAX = 600
+"""An entry of an index holds at most some 2,700 bytes, and a character takes up to four."""
+
+_NAMES = ("idempotency_key", "command_id", "stage_id", "frame_id")
 
 _EVENT_CLASSES = frozenset(EVENT_CLASSES)
 _SUSPICIOUS_LEVELS = canonical_json.DEPTH_MAX // 2
@@ -35,8 +41,10 @@ def check_source(source: Source) -> None:
         value: object = getattr(source.scope, field)  # typed as text; callers may pass anything
         if not isinstance(value, str) or not value:
             raise ScopeMissing(field)
+        check_name("scope", field, value)
     if not is_snowflake(source.execution_id):
         raise FieldInvalid("execution_id", f"{source.execution_id!r} is not a snowflake id")
+    check_name("source", "producer", source.producer)
 
 
 def check_draft(draft: Draft) -> None:
@@ -47,8 +55,33 @@ def check_draft(draft: Draft) -> None:
     if not is_snowflake(draft.event_id):
         raise FieldInvalid(event.TYPE, f"event_id {draft.event_id!r} is not a snowflake id")
     instant.check(draft.event_time)
+    if draft.meta and not ANNOTATIONS.isdisjoint(draft.meta):
+        names = " and ".join(sorted(ANNOTATIONS))
+        raise FieldInvalid(
+            event.TYPE, f"{names} are annotations, not meta: they are not checksummed"
+        )
     if draft.annotations:
         _check_annotations(event.TYPE, draft.annotations)
+
+
+def check_names(draft: Draft, aggregate_id: str) -> None:
+    """What stores index must fit into an index and be readable everywhere."""
+    check_name(draft.event.TYPE, "aggregate_id", aggregate_id)
+    if type(draft.event) is CheckpointCommitted:
+        check_name(draft.event.TYPE, "epoch_id", draft.event.epoch_id)
+    for field in _NAMES:
+        name = getattr(draft, field)
+        if name is not None:
+            check_name(draft.event.TYPE, field, name)
+
+
+def check_name(where: str, field: str, name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise FieldInvalid(where, f"{field} is {name!r}; it must be text that is not empty")
+    if len(name) > NAME_CHARACTERS_MAX:
+        raise FieldInvalid(where, f"{field} has more than {NAME_CHARACTERS_MAX} characters")
+    if "\0" in name:
+        raise FieldInvalid(where, f"{field} holds a NUL character")
 
 
 def is_snowflake(text: object) -> bool:
@@ -97,6 +130,13 @@ def _check_annotations(event_type: str, annotations: dict[str, Any]) -> None:
         allowed = " and ".join(sorted(ANNOTATIONS))
         raise FieldInvalid(event_type, f"annotations may hold {allowed}, not {sorted(unknown)}")
     canonical_json.check_plain(annotations, "annotations")
+    size_bytes = len(canonical_json.encode(annotations))
+    if size_bytes > ANNOTATION_BYTES_MAX:
+        raise EventTooLarge(
+            f"annotations of {event_type}",
+            size_bytes=size_bytes,
+            size_bytes_max=ANNOTATION_BYTES_MAX,
+        )
 
 
 def _as_plain(value: Any) -> Any:

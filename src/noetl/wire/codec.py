@@ -29,7 +29,13 @@ from noetl.kernel.errors import (
 from noetl.kernel.ids import EventId, stream_id
 from noetl.kernel.instant import Instant
 from noetl.wire.aggregates import SCHEMA_NAMES, aggregate_of
-from noetl.wire.checks import check_draft, check_source, looks_deep, name_the_fault
+from noetl.wire.checks import (
+    check_draft,
+    check_names,
+    check_source,
+    looks_deep,
+    name_the_fault,
+)
 from noetl.wire.upcasters import RELEASED
 from noetl.wire.upcasting import UpcasterRegistry
 
@@ -51,9 +57,6 @@ class _Unopened(Envelope, frozen=True, kw_only=True):
 
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What the decoders raise on damaged bytes."""
-
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoders raise on bytes that this package never wrote."""
 
 _UNOPENED = msgspec.json.Decoder(_Unopened)
 _PLAIN = msgspec.json.Decoder(dict[str, Any])
@@ -148,6 +151,7 @@ def _place(draft: Draft, shared: _AtRest, version: int, previous: EventId | None
     check_draft(draft)
     event = draft.event
     aggregate_type, aggregate_id = aggregate_of(draft, shared.execution_id)
+    check_names(draft, aggregate_id)
     return msgspec.structs.replace(
         shared,
         event_id=draft.event_id,

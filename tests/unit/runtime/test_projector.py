@@ -14,10 +14,10 @@ from noetl.domain.log import EMPTY_STREAM, Append, Appended
 from noetl.domain.projection import Cursor, ProjectionQuery, ProjectionRecord
 from noetl.domain.read_models import PROJECTION_TYPES
 from noetl.domain.surfaces import Row, live_checksum_bundle
-from noetl.kernel.errors import LogReplaced, StoreUnavailable
+from noetl.kernel.errors import LogReplaced, LogUnavailable, StoreUnavailable
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant
-from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.runtime.projector import Projector
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.testing.histories import (
@@ -51,11 +51,15 @@ def story(execution: ExecutionId) -> Iterator[Draft]:
 @pytest.fixture
 async def log() -> MemoryEventLog:
     log = MemoryEventLog(lambda: Instant("2026-01-01T00:00:00.000000Z"))
+    await fill(log)
+    return log
+
+
+async def fill(log: MemoryEventLog) -> None:
     for execution in (FIRST, SECOND):
         sealed = seal(list(story(execution)), EMPTY_STREAM, source_of(execution))
         (outcome,) = await log.append([Append(DEFAULT_SCOPE, execution, 0, sealed)])
         assert isinstance(outcome, Appended)
-    return log
 
 
 async def catch_up(projector: Projector, page: int) -> None:
@@ -152,3 +156,52 @@ async def test_read_models_of_another_log_are_not_continued(log: MemoryEventLog)
     other = MemoryEventLog(lambda: Instant("2026-01-01T00:00:00.000000Z"), identity="other")
     with pytest.raises(LogReplaced):
         await Projector(other, store).advance()
+
+
+class LosesItsWay(MemoryEventLog):
+    """A log that does not answer when the projector asks for an earlier state."""
+
+    failing = False
+
+    async def scope_of(self, execution: ExecutionId) -> Scope | None:
+        if self.failing and execution == SECOND:
+            raise LogUnavailable("the log went away")
+        return await super().scope_of(execution)
+
+
+async def test_a_log_that_fails_half_way_through_a_page_is_not_folded_twice() -> None:
+    log, store = (
+        LosesItsWay(lambda: Instant("2026-01-01T00:00:00.000000Z")),
+        MemoryProjectionStore(),
+    )
+    await fill(log)
+    await Projector(log, store).advance(3)
+    projector = Projector(log, store)
+    log.failing = True
+    with pytest.raises(LogUnavailable):
+        await projector.advance(1_000)
+    log.failing = False
+    await catch_up(projector, 1_000)
+    await assert_parity(log, store)
+
+
+async def test_read_models_that_were_cleared_are_rebuilt(log: MemoryEventLog) -> None:
+    store = MemoryProjectionStore()
+    projector = Projector(log, store)
+    await projector.advance(20)
+    await store.clear()
+    await catch_up(projector, 20)
+    await assert_parity(log, store)
+
+
+async def test_executions_that_use_the_same_names_stay_apart() -> None:
+    log = MemoryEventLog(lambda: Instant("2026-01-01T00:00:00.000000Z"))
+    for execution in (FIRST, SECOND):
+        history = History(execution)
+        drafts = [*begin(history), *loop_of_frames(history, LOOP, frames=2)]
+        sealed = seal(drafts, EMPTY_STREAM, source_of(execution))
+        (outcome,) = await log.append([Append(DEFAULT_SCOPE, execution, 0, sealed)])
+        assert isinstance(outcome, Appended)
+    store = MemoryProjectionStore()
+    await catch_up(Projector(log, store), 5)
+    await assert_parity(log, store)

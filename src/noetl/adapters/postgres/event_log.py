@@ -7,7 +7,7 @@ from typing import Any
 from noetl.adapters.postgres.failures import translated
 from noetl.adapters.postgres.group_writer import GroupWriter
 from noetl.adapters.postgres.pool import PostgresPool
-from noetl.adapters.postgres.rows import STORED_COLUMNS, number, stored, unfit
+from noetl.adapters.postgres.rows import STORED_COLUMNS, number, stored
 from noetl.adapters.postgres.schema import APPEND_LOCK, ready_pool
 from noetl.domain.admission import broken_link
 from noetl.domain.log import (
@@ -88,7 +88,7 @@ class PostgresEventLog:
         return log
 
     async def append(self, group: Sequence[Append]) -> list[AppendOutcome]:
-        refused = [broken_link(append) or unfit(append) for append in group]
+        refused = [broken_link(append) for append in group]
         fit = [append for append, error in zip(group, refused, strict=True) if error is None]
         if not fit:
             return [error for error in refused if error is not None]

@@ -5,12 +5,11 @@ from datetime import datetime
 
 import asyncpg
 
-from noetl.domain.log import Append, SealedEvent, StoredEvent
+from noetl.domain.log import SealedEvent, StoredEvent
 from noetl.kernel.canonical_json import encode, encode_recorded
-from noetl.kernel.errors import ChainBroken, LogError
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
-from noetl.wire.columns import query_columns, unique_fact
+from noetl.wire.columns import query_columns
 
 Row = tuple[object, ...]
 
@@ -56,9 +55,6 @@ STORED_COLUMNS = (
     "execution_id, stream_version, position, ingest_time, canonical, envelope_checksum, annotations"
 )
 
-IDENTIFIER_CHARACTERS_MAX = 600
-"""Of what is indexed: an entry of a PostgreSQL index has at most 2,704 bytes."""
-
 _JSONB = frozenset({"payload_ref", "context", "result", "meta"})
 _NUL = b"\\u0000"  # as JSON writes the one character that PostgreSQL's text cannot hold
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # not a backslash followed by u0000
@@ -77,25 +73,6 @@ def number(text: str | None) -> int | None:
 def instant(moment: datetime) -> Instant:
     """From the driver, which always speaks UTC."""
     return Instant(f"{moment.isoformat(timespec='microseconds')[:_INSTANT_DIGITS]}Z")
-
-
-def unfit(append: Append) -> LogError | None:
-    """Why an append that any other log might take cannot be a set of rows."""
-    if number(append.execution_id) is None:
-        return ChainBroken(append.stream, "its id is not a 64-bit snowflake")
-    if any("\0" in name for name in append.scope):
-        return ChainBroken(append.stream, "its tenant or organization holds a NUL character")
-    for sealed in append.events:
-        if number(sealed.envelope.event_id) is None:
-            reason = f"event {sealed.envelope.event_id} has an id that is not a 64-bit snowflake"
-            return ChainBroken(append.stream, reason)
-        # Everything is in the canonical bytes, so most events need no closer look.
-        if len(sealed.canonical) > IDENTIFIER_CHARACTERS_MAX or _NUL in sealed.canonical:
-            for name in (sealed.envelope.idempotency_key, unique_fact(sealed)):
-                if name and (len(name) > IDENTIFIER_CHARACTERS_MAX or "\0" in name):
-                    reason = f"{name[:40]!r}… is no identifier: it has a NUL character or more than"
-                    return ChainBroken(append.stream, f"{reason} {IDENTIFIER_CHARACTERS_MAX}")
-    return None
 
 
 def row_of(sealed: SealedEvent, execution: int) -> Row:

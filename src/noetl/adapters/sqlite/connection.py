@@ -71,6 +71,13 @@ class SqliteFile:
 
         await self.write(run)
 
+    async def has_tables(self, *names: str) -> bool:
+        """Whether they are all there; asks without changing anything."""
+        sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ("
+        sql += f"{', '.join('?' * len(names))})"
+        found = await self.read(lambda connection: connection.execute(sql, names).fetchone()[0])
+        return bool(found == len(names))
+
     async def close(self) -> None:
         """Finish what was asked for, then close. Closing again is not an error."""
         await self._reader.close()
@@ -108,7 +115,7 @@ class _Lane:
     ) -> T:
         try:
             return self._transaction(work)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of damaged text
             self._disconnect()  # after a failed disk nothing in the connection can be trusted
             raise _ours(error, self._path, unavailable) from error
 
@@ -161,10 +168,12 @@ def _statements(script: str) -> Iterator[str]:
         yield statement
 
 
-def _ours(error: sqlite3.Error, path: Path, unavailable: type[NoETLError]) -> NoETLError:
+def _ours(
+    error: sqlite3.Error | UnicodeDecodeError, path: Path, unavailable: type[NoETLError]
+) -> NoETLError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & _PRIMARY_CODE
     if code in _UNAVAILABLE:
         return unavailable(f"{path} did not answer: {error}")
-    if code in _DAMAGED:
+    if code in _DAMAGED or isinstance(error, UnicodeDecodeError):
         return InvariantBroken(f"{path} is damaged: {error}; restore it from a backup")
     return InvariantBroken(f"{path} was used in a wrong way: {error}")

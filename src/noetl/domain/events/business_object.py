@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import ResultReference
+from noetl.domain.events.values import Int64, ResultReference
 
 
 class BusinessObjectChanged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,4 +29,4 @@ class BusinessObjectsRecorded(msgspec.Struct, frozen=True, kw_only=True, omit_de
     VERSION: ClassVar[int] = 1
 
     objects_ref: ResultReference
-    count: int
+    count: Int64

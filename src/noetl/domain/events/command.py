@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import Failure, Result
+from noetl.domain.events.values import Failure, InstantText, Int64, Result
 from noetl.kernel.ids import CommandId, StepName, WorkerId
-from noetl.kernel.instant import Instant
 
 
 class CommandIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -18,10 +17,10 @@ class CommandIssued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     step: StepName
     tool: str
-    visit: int = 1
-    iteration: int | None = None
-    attempt: int = 1  # rises by a shard's retry or a person's, never by a lost lease
-    attempts_max: int = 1
+    visit: Int64 = 1
+    iteration: Int64 | None = None
+    attempt: Int64 = 1  # rises by a shard's retry or a person's, never by a lost lease
+    attempts_max: Int64 = 1
     parent_command_id: CommandId | None = None
     placement: str | None = None
 
@@ -33,8 +32,8 @@ class CommandClaimed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    claim: int
-    lease_until: Instant
+    claim: Int64
+    lease_until: InstantText
     boot_id: str | None = None  # the worker's incarnation: a restart voids its leases
     placement: str | None = None
 
@@ -44,7 +43,7 @@ class CommandStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    claim: int
+    claim: Int64
 
 
 class CommandHeartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,18 +51,18 @@ class CommandHeartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    claim: int
-    lease_until: Instant
+    claim: Int64
+    lease_until: InstantText
 
 
 class CommandCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "command.completed"
     VERSION: ClassVar[int] = 1
 
-    claim: int
+    claim: Int64
     worker_id: WorkerId | None = None
     result: Result | None = None
-    duration_ms: int | None = None
+    duration_ms: Int64 | None = None
 
 
 class CommandFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,9 +70,9 @@ class CommandFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     VERSION: ClassVar[int] = 1
 
     error: Failure
-    claim: int
+    claim: Int64
     worker_id: WorkerId | None = None
-    duration_ms: int | None = None
+    duration_ms: Int64 | None = None
 
 
 class CommandCancelled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import Failure, Result
+from noetl.domain.events.values import Failure, Int64, Result
 from noetl.kernel.ids import ExecutionId, StepName
 
 
@@ -16,7 +16,7 @@ class PlaybookInitialized(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
 
     path: str
     playbook_digest: str  # the text is in the payload store under this digest
-    playbook_version: int = 1
+    playbook_version: Int64 = 1
     workload: dict[str, Any] = {}
     parent_execution_id: ExecutionId | None = None
     parent_step: StepName | None = None

@@ -7,24 +7,23 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import Failure, ResultReference
+from noetl.domain.events.values import Failure, InstantText, Int64, ResultReference
 from noetl.kernel.ids import FrameId, WorkerId
-from noetl.kernel.instant import Instant
 
 
 class FrameDispatched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "frame.dispatched"
     VERSION: ClassVar[int] = 1
 
-    ordinal: int  # in its stage, by dispatch order
+    ordinal: Int64  # in its stage, by dispatch order
     worker_id: WorkerId
-    lease_until: Instant
-    attempt: int = 1
-    attempts_max: int = 1
+    lease_until: InstantText
+    attempt: Int64 = 1
+    attempts_max: Int64 = 1
     cursor: dict[str, Any] = {}
     parent_frame_id: FrameId | None = None
-    slot: int | None = None
-    incarnation: int | None = None
+    slot: Int64 | None = None
+    incarnation: Int64 | None = None
 
 
 class FrameStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,7 +31,7 @@ class FrameStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    lease_until: Instant | None = None
+    lease_until: InstantText | None = None
     input_ref: ResultReference | None = None  # staged rows of a cursor claim
     transaction_id: str | None = None  # of the claim, so a takeover can ask what became of it
 
@@ -42,7 +41,7 @@ class FrameHeartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    lease_until: Instant
+    lease_until: InstantText
 
 
 class FrameAbandoned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,10 +51,10 @@ class FrameAbandoned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     previous_owner: WorkerId
-    previous_attempts: int
-    prior_lease_until: Instant | None = None
+    previous_attempts: Int64
+    prior_lease_until: InstantText | None = None
     reclaimer: WorkerId | None = None
-    attempts_max: int = 1
+    attempts_max: Int64 = 1
     retry_mode: str = "whole_frame"
     row_split_retry: bool = False
 
@@ -67,9 +66,9 @@ class FrameCommitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    row_count: int
-    failed_rows: int = 0
-    events_emitted: int = 0
+    row_count: Int64
+    failed_rows: Int64 = 0
+    events_emitted: Int64 = 0
     output_ref: ResultReference | None = None
     cursor: dict[str, Any] = {}
     metrics: dict[str, Any] = {}
@@ -83,8 +82,8 @@ class FrameFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     error: Failure
     worker_id: WorkerId | None = None
-    row_count: int = 0
-    events_emitted: int = 0
+    row_count: Int64 = 0
+    events_emitted: Int64 = 0
     output_ref: ResultReference | None = None
     cursor: dict[str, Any] = {}
     retry_mode: str = "whole_frame"

@@ -7,18 +7,18 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.events.values import Failure, Int64, Result, ResultReference
 from noetl.kernel.ids import LoopId, StepName
 
 LoopMode = Literal["sequential", "parallel", "cursor", "fanout"]
 
 
 class LoopStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    total: int
-    succeeded: int = 0
-    failed: int = 0
-    skipped: int = 0
-    broken: int = 0
+    total: Int64
+    succeeded: Int64 = 0
+    failed: Int64 = 0
+    skipped: Int64 = 0
+    broken: Int64 = 0
 
 
 class LoopStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,8 +28,8 @@ class LoopStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     loop_id: LoopId
     step: StepName
     mode: LoopMode
-    visit: int = 1
-    collection_size: int | None = None  # None: a cursor does not know
+    visit: Int64 = 1
+    collection_size: Int64 | None = None  # None: a cursor does not know
     collection_ref: ResultReference | None = None
 
 
@@ -43,7 +43,7 @@ class LoopDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: StepName
     status: str
     stats: LoopStats
-    visit: int = 1
+    visit: Int64 = 1
     result: Result | None = None
 
 
@@ -53,8 +53,8 @@ class FanoutStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     loop_id: LoopId
     step: StepName
-    total_shards: int
-    visit: int = 1
+    total_shards: Int64
+    visit: Int64 = 1
 
 
 class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -63,9 +63,9 @@ class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     loop_id: LoopId
     shard_id: str
-    iter_index: int
+    iter_index: Int64
     iter_key: str | None = None
-    shard_attempt: int = 1
+    shard_attempt: Int64 = 1
 
 
 class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,7 +76,7 @@ class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     loop_id: LoopId
     shard_id: str
-    shard_attempt: int = 1
+    shard_attempt: Int64 = 1
     result: Result | None = None
 
 
@@ -90,7 +90,7 @@ class ShardFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     shard_id: str
     error: Failure
     final: bool
-    shard_attempt: int = 1
+    shard_attempt: Int64 = 1
 
 
 class FaninCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,6 +99,6 @@ class FaninCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     loop_id: LoopId
     status: Literal["complete", "partial"]
-    total: int
-    done: int
-    failed: int = 0
+    total: Int64
+    done: Int64
+    failed: Int64 = 0

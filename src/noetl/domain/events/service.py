@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import Failure
+from noetl.domain.events.values import Failure, Int64
 from noetl.kernel.ids import EventId, WorkerId
 
 
@@ -13,7 +13,7 @@ class BatchAccepted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     VERSION: ClassVar[int] = 1
 
     request_id: str
-    count: int = 0
+    count: Int64 = 0
 
 
 class BatchProcessing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class BatchCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     request_id: str
-    count: int = 0
+    count: Int64 = 0
 
 
 class BatchFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,6 +52,6 @@ class WorkerCapacity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     VERSION: ClassVar[int] = 1
 
     worker_id: WorkerId
-    capacity: int
-    in_use: int = 0
+    capacity: Int64
+    in_use: Int64 = 0
     labels: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from noetl.domain.events.values import ResultReference
+from noetl.domain.events.values import Int64, ResultReference
 from noetl.kernel.ids import LoopId, StageId, StepName
 
 StageKind = Literal["loop", "fanout", "reduce"]
@@ -18,7 +18,7 @@ class StageOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     stage_kind: StageKind
     step: StepName
-    visit: int = 1
+    visit: Int64 = 1
     loop_id: LoopId | None = None
     parent_stage_id: StageId | None = None
     dsl_ref: str | None = None

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from noetl.domain.events.values import Failure, Result
+from noetl.domain.events.values import Failure, Int64, Result
 from noetl.kernel.ids import StepName
 
 
@@ -13,7 +13,7 @@ class StepEntered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     VERSION: ClassVar[int] = 1
 
     step: StepName
-    visit: int = 1  # loops over arcs enter a step many times
+    visit: Int64 = 1  # loops over arcs enter a step many times
     arrived_from: tuple[StepName, ...] = ()
 
 
@@ -25,7 +25,7 @@ class StepExited(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     step: StepName
     status: str
-    visit: int = 1
+    visit: Int64 = 1
     result: Result | None = None
     error: Failure | None = None
     arcs: tuple[StepName, ...] = ()
@@ -36,7 +36,7 @@ class StepSkipped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     VERSION: ClassVar[int] = 1
 
     step: StepName
-    visit: int = 1
+    visit: Int64 = 1
     reason: str | None = None
 
 
@@ -48,11 +48,11 @@ class CallDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     step: StepName
     result: Result
-    visit: int = 1
-    iteration: int | None = None
+    visit: Int64 = 1
+    iteration: Int64 | None = None
     task: str | None = None
-    run: int = 1  # a jump back is a new run, a retry is not
-    duration_ms: int | None = None
+    run: Int64 = 1  # a jump back is a new run, a retry is not
+    duration_ms: Int64 | None = None
 
 
 class CallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,11 +61,11 @@ class CallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     step: StepName
     error: Failure
-    visit: int = 1
-    iteration: int | None = None
+    visit: Int64 = 1
+    iteration: Int64 | None = None
     task: str | None = None
-    run: int = 1
-    duration_ms: int | None = None
+    run: Int64 = 1
+    duration_ms: Int64 | None = None
 
 
 class CallPartial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,8 +75,8 @@ class CallPartial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     VERSION: ClassVar[int] = 1
 
     step: StepName
-    chunk_index: int
+    chunk_index: Int64
     has_more: bool
     result: Result
-    visit: int = 1
-    iteration: int | None = None
+    visit: Int64 = 1
+    iteration: Int64 | None = None

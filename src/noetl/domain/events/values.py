@@ -1,8 +1,16 @@
 """Values that several events carry: the result block, references in it, and failures."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+from noetl.kernel.instant import Instant
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What every store and every language can hold."""
+
+InstantText = Annotated[Instant, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")]
+"""An instant inside an event; the event's own time is checked by `instant.check`."""
 
 
 class ResultReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -14,8 +22,8 @@ class ResultReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     sha256: str | None = None
     media_type: str | None = None
     schema_digest: str | None = None
-    byte_length: int | None = None
-    row_count: int | None = None
+    byte_length: Int64 | None = None
+    row_count: Int64 | None = None
 
 
 class ParentReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
