@@ -19,6 +19,7 @@ from noetl.cli.main import commands
 from noetl.domain.events import EVENT_CLASSES
 from noetl.domain.events.envelope import Envelope
 from noetl.kernel import errors
+from noetl.templates import errors as template_errors
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by scripts/reference.py; `make fix` renews it. -->\n\n"
@@ -65,7 +66,8 @@ def _doc(cls: type) -> str:
 def errors_page() -> str:
     tree = inspect.getdoc(errors) or ""
     lines = ["# Errors\n", "`code` is stable: match on it in scripts and clients.\n"]
-    lines += ["```text", tree.partition("\n\n")[2].strip(), "```\n"]
+    for drawn in (tree, inspect.getdoc(template_errors) or ""):
+        lines += ["```text", drawn.partition("\n\n")[2].strip(), "```\n"]
     lines += ["| code | class | try again |", "|---|---|---|"]
     for cls in _descendants(errors.NoETLError):
         lines.append(f"| `{cls.code}` | `{cls.__name__}` | {'yes' if cls.retryable else ''} |")
@@ -75,7 +77,7 @@ def errors_page() -> str:
 def _descendants(cls: type[errors.NoETLError]) -> Iterator[type[errors.NoETLError]]:
     yield cls
     for child in cls.__subclasses__():
-        if child.__module__ == errors.__name__:
+        if child.__module__.startswith("noetl."):
             yield from _descendants(child)
 
 

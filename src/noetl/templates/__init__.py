@@ -1,0 +1,1 @@
+"""Templates in playbooks: `{{ … }}` over known values. Pure, bounded, and blind to secrets."""

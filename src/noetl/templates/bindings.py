@@ -1,0 +1,50 @@
+"""The names an expression can see, with the time and the chance it may ask for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from noetl.kernel.instant import Instant
+from noetl.templates.chance import Chance
+from noetl.templates.lookup import MISSING
+
+Names = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bindings:
+    """Names in three ranks: the engine's own hide the author's, which hide merely handy ones.
+
+    On the control plane `moment` is the time of the newest folded event and `chance` hashes
+    coordinates, so that asking again gives the same answer. On a worker both are real.
+    """
+
+    own: Names = field(default_factory=dict)
+    layers: tuple[Names, ...] = ()  # the first that has a name answers
+    handy: Names = field(default_factory=dict)
+    moment: Instant | None = None
+    chance: Chance | None = None
+
+    def find(self, name: str) -> Any:
+        if name in self.own:
+            return self.own[name]
+        for layer in self.layers:
+            if name in layer:
+                return layer[name]
+        return self.handy.get(name, MISSING)
+
+    def define(self, names: Names) -> Self:
+        """With further names of the engine."""
+        return replace(self, own={**self.own, **names})
+
+    def over(self, names: Names) -> Self:
+        """With further names of the author, over the ones before."""
+        return replace(self, layers=(names, *self.layers))
+
+    def offer(self, names: Names) -> Self:
+        """With further names that give way to any other."""
+        return replace(self, handy={**self.handy, **names})
+
+    def at(self, *coordinates: str | int) -> Self:
+        """The same names at another place, where chance falls differently."""
+        return self if self.chance is None else replace(self, chance=self.chance.at(*coordinates))

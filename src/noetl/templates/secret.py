@@ -1,0 +1,99 @@
+"""Values that must never be seen, and taking known ones out of what is about to be."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn, Self
+
+MASK: Final = "***"
+SUBSTRING_CHARS_MIN = 4  # shorter ones would tear holes into ordinary text
+
+
+class Secret:
+    """Opaque: every way to look at it shows `***`, and it equals nothing but itself."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """For workers, at the moment of use."""
+        return self._value
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return MASK
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError("a secret cannot be pickled; send its name and look it up there")
+
+
+def masked(value: Any) -> Any:
+    """A copy that may be recorded: every Secret is `***`. Names of keys decide nothing."""
+    if isinstance(value, Secret):
+        return MASK
+    if isinstance(value, dict):
+        return {key: masked(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(item) for item in value]
+    return value
+
+
+def revealed(value: Any) -> Any:
+    """The value with its secrets in the open; the value itself where there are none."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    if isinstance(value, dict):
+        items = {key: revealed(item) for key, item in value.items()}
+        return items if any(items[key] is not value[key] for key in items) else value
+    if isinstance(value, list):
+        parts = [revealed(item) for item in value]
+        same = all(part is item for part, item in zip(parts, value, strict=True))
+        return value if same else parts
+    return value
+
+
+def scrub(value: Any, secrets: Iterable[Secret]) -> Any:
+    """A copy without the secrets' own values, wherever in text they stand."""
+    return _scrubbed(value, _forms(secrets))
+
+
+def _forms(secrets: Iterable[Secret]) -> list[str]:
+    values = {secret.reveal() for secret in secrets} - {""}
+    # Inside JSON text a quote or a line break in a secret is written in another way.
+    escaped = {json.dumps(value)[1:-1] for value in values}
+    escaped |= {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
+    # Longest first: a secret that contains another one must not be left half standing.
+    return sorted(values | escaped, key=lambda form: (-len(form), form))
+
+
+def _scrubbed(value: Any, forms: list[str]) -> Any:
+    if isinstance(value, Secret):
+        return MASK
+    if isinstance(value, str):
+        return _scrubbed_text(value, forms)
+    if isinstance(value, dict):
+        return {_scrubbed(key, forms): _scrubbed(item, forms) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_scrubbed(item, forms) for item in value]
+    return value
+
+
+def _scrubbed_text(text: str, forms: list[str]) -> str:
+    if text in forms:
+        return MASK
+    for form in forms:
+        if len(form) >= SUBSTRING_CHARS_MIN:
+            text = text.replace(form, MASK)
+    return text
