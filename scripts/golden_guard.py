@@ -12,12 +12,13 @@ EXPLANATION = f":(exclude){GOLDEN}/README.md"  # says what is there; no build wr
 
 
 def touched(root: Path) -> list[str]:
-    """Committed golden files that differ from HEAD in the index or on disk."""
+    """Golden files that a commit changed or removed, or that differ from HEAD now."""
     if not _git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         return []  # nothing is committed yet, so nothing is frozen
     options = ("--name-only", "--no-renames", "--diff-filter=a", "-z")
-    names = _git(root, "diff", *options, "HEAD", "--", GOLDEN, EXPLANATION)
-    return sorted(name for name in names.split("\0") if name)
+    now = _git(root, "diff", *options, "HEAD", "--", GOLDEN, EXPLANATION)
+    ever = _git(root, "log", "--format=", *options, "--", GOLDEN, EXPLANATION)
+    return sorted({name for name in f"{now}\0{ever}".split("\0") if name})
 
 
 def _git(root: Path, *arguments: str) -> str:

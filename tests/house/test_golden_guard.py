@@ -67,3 +67,11 @@ def test_removing_or_renaming_fails(frozen: Path, tmp_path: Path) -> None:
     git(tmp_path, "mv", "tests/golden/a.json", "tests/golden/b.json")
 
     assert golden_guard.touched(tmp_path) == ["tests/golden/a.json"]
+
+
+def test_an_edit_that_was_committed_is_still_found(frozen: Path, tmp_path: Path) -> None:
+    (frozen / "a.json").write_text("[]\n", encoding="utf-8")
+    identity = ("-c", "user.name=Test", "-c", "user.email=test@localhost")
+    git(tmp_path, *identity, "-c", "commit.gpgsign=false", "commit", "-qam", "an edit")
+
+    assert golden_guard.touched(tmp_path) == ["tests/golden/a.json"]

@@ -13,6 +13,9 @@ def broken_link(append: Append) -> LogError | None:
     if not 1 <= len(append.events) <= APPEND_EVENTS_MAX:
         reason = f"an append has 1 to {APPEND_EVENTS_MAX} events, not {len(append.events)}"
         return ChainBroken(append.stream, reason)
+    expected: object = append.expected_version  # callers may pass anything; others must not pay
+    if type(expected) is not int:
+        return ChainBroken(append.stream, f"expected_version is {expected!r}, not a number")
     whose = (append.execution_id, *append.scope)
     version = append.expected_version
     previous = append.events[0].envelope.prev_event_id

@@ -1,12 +1,13 @@
 """The EventLog's promises where writers repeat themselves or use ids that are none."""
 
 from abc import ABC, abstractmethod
+from typing import cast
 
 import msgspec
 import pytest
 
 from noetl.domain.events import StepEntered
-from noetl.domain.log import EMPTY_STREAM, Append, AtEvent, AtPosition
+from noetl.domain.log import EMPTY_STREAM, Append, Appended, AtEvent, AtPosition
 from noetl.kernel.errors import (
     ChainBroken,
     DuplicateFact,
@@ -18,7 +19,17 @@ from noetl.kernel.errors import (
 from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import EventLog
-from noetl.testing.appends import FIRST, STEP, append_of, drafts, issued, keyed, land, refused
+from noetl.testing.appends import (
+    FIRST,
+    SECOND,
+    STEP,
+    append_of,
+    drafts,
+    issued,
+    keyed,
+    land,
+    refused,
+)
 from noetl.testing.histories import History, source_of
 from noetl.wire.codec import seal
 
@@ -87,3 +98,12 @@ class EventLogEdges(ABC):
 
         assert isinstance(error, (ScopeMismatch, VersionConflict))
         assert len(await event_log.read(FIRST)) == 1
+
+    async def test_l6_a_caller_that_passes_nonsense_fails_alone(self, event_log: EventLog) -> None:
+        sound = append_of(drafts(1))
+        nonsense = Append(sound.scope, SECOND, cast(int, "0"), sound.events)
+
+        outcomes = await event_log.append([nonsense, sound])
+
+        assert isinstance(outcomes[0], ChainBroken)
+        assert isinstance(outcomes[1], Appended)
