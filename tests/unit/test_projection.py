@@ -6,25 +6,15 @@ import pytest
 
 from noetl.domain.projection import (
     QUERY_RECORDS_MAX,
-    Batch,
     ProjectionKey,
     check_record,
     key_of,
     projection_checksum,
-    write_meta,
 )
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import InvariantBroken, NotFinite
-from noetl.kernel.ids import EventId
-from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.testing.projections import query, record
-
-BATCH = Batch(
-    event_count=3,
-    source_event_id=EventId("7012345678901234567"),
-    event_time_watermark=Instant("2026-01-01T00:00:01.000000Z"),
-)
 
 
 def test_a_record_gives_back_its_state() -> None:
@@ -88,18 +78,3 @@ def test_a_query_filters_by_plain_names(name: str) -> None:
 def test_a_query_refuses_names_that_could_mean_more(name: str) -> None:
     with pytest.raises(ValueError, match="not the name of a field"):
         query(where={"status": "DONE", name: "x"})
-
-
-def test_a_write_says_which_events_it_took_and_how_late_it_was() -> None:
-    meta = write_meta(BATCH, Instant("2026-01-01T00:00:02.250000Z"))
-    assert meta == {
-        "event_count": 3,
-        "source_event_id": "7012345678901234567",
-        "event_time_watermark": "2026-01-01T00:00:01.000000Z",
-        "projected_at": "2026-01-01T00:00:02.250000Z",
-        "projection_lag_ms": 1250,
-    }
-
-
-def test_a_projector_whose_clock_is_behind_is_not_early() -> None:
-    assert write_meta(BATCH, Instant("2026-01-01T00:00:00.000000Z"))["projection_lag_ms"] == 0

@@ -8,7 +8,6 @@ import msgspec
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import InvariantBroken
 from noetl.kernel.ids import EventId, ExecutionId
-from noetl.kernel.instant import Instant, seconds_between
 from noetl.kernel.scope import Scope
 
 QUERY_RECORDS_MAX = 1_000
@@ -69,14 +68,6 @@ class ProjectionKey(NamedTuple):
     projection_id: str
 
 
-class Batch(NamedTuple):
-    """The events behind one write."""
-
-    event_count: int
-    source_event_id: EventId
-    event_time_watermark: Instant  # the newest time of an event in it
-
-
 def key_of(record: ProjectionRecord) -> ProjectionKey:
     return ProjectionKey(record.scope, record.projection_type, record.projection_id)
 
@@ -97,16 +88,6 @@ def check_record(record: ProjectionRecord) -> None:
         _OBJECT.decode(record.canonical.decode())
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvariantBroken(f"the state of {_name(record)} is not an object: {error}") from error
-
-
-def write_meta(batch: Batch, projected_at: Instant) -> dict[str, Any]:
-    """What every write says about itself. Clocks differ between machines: a lag is never < 0."""
-    lag_seconds = seconds_between(batch.event_time_watermark, projected_at)
-    return {
-        **batch._asdict(),
-        "projected_at": projected_at,
-        "projection_lag_ms": max(0, round(lag_seconds * 1000)),
-    }
 
 
 def _name(record: ProjectionRecord) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.domain.admission import keys_of, recorded_before, refusal
 from noetl.domain.log import EMPTY_STREAM, Append, Appended, AppendOutcome, StreamHead
-from noetl.kernel.errors import DuplicateFact, KeyReused, LogError, VersionConflict
+from noetl.kernel.errors import DuplicateFact, LogError, VersionConflict
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.wire.columns import unique_fact
@@ -61,21 +61,20 @@ class Ledger:
         )
 
     def _repeated(self, append: Append) -> LogError | None:
+        """What stands in the stream already, or is said twice; see `broken_link` for the rest."""
         if self._recorded is None:
             return None
         execution = append.execution_id
-        keys = keys_of(append)
-        twice = next((key for key in keys if keys.count(key) > 1), None)
-        if twice is not None:
-            return KeyReused(append.stream, twice)
         seen: set[str] = set()
         for sealed in append.events:
             fact, event_id = unique_fact(sealed), sealed.envelope.event_id
-            if fact is not None and (fact in seen or (execution, fact) in self._recorded.facts):
-                return DuplicateFact(append.stream, fact)
-            if event_id in seen or (execution, event_id) in self._recorded.event_ids:
+            if (execution, event_id) in self._recorded.event_ids:
                 return DuplicateFact(append.stream, f"event {event_id}")
-            seen.update((event_id, fact or event_id))
+            if fact is None:
+                continue
+            if fact in seen or (execution, fact) in self._recorded.facts:
+                return DuplicateFact(append.stream, fact)
+            seen.add(fact)
         return None
 
     def _land(self, append: Append, place: Place) -> Appended:

@@ -9,6 +9,7 @@ from noetl.domain.log import SealedEvent, StoredEvent
 from noetl.kernel.canonical_json import encode, encode_recorded
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
+from noetl.wire.checks import is_snowflake
 from noetl.wire.columns import query_columns
 
 Row = tuple[object, ...]
@@ -58,16 +59,12 @@ STORED_COLUMNS = (
 _JSONB = frozenset({"payload_ref", "context", "result", "meta"})
 _NUL = b"\\u0000"  # as JSON writes the one character that PostgreSQL's text cannot hold
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")  # not a backslash followed by u0000
-_ID_MAX = 2**63 - 1
 _INSTANT_DIGITS = 26
 
 
 def number(text: str | None) -> int | None:
     """A snowflake as a bigint column holds it, or None for text that would not read back."""
-    if not text or not (text.isascii() and text.isdigit()) or (text[0] == "0" != text):
-        return None
-    value = int(text)
-    return value if value <= _ID_MAX else None
+    return int(text) if text and is_snowflake(text) else None
 
 
 def instant(moment: datetime) -> Instant:

@@ -20,7 +20,7 @@ def changed(fold: Accumulator, event: BusinessObjectChanged, envelope: Envelope)
         )
     row.version += 1
     row.last_event_id = envelope.event_id
-    row.status = event.status or row.status
+    row.status = row.status if event.status is None else event.status
     merged = {**row.attributes, **event.attributes}
     row.attributes = {name: value for name, value in merged.items() if value is not None}
     if envelope.payload_ref is not None:
