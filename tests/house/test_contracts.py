@@ -9,7 +9,18 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ["cli", "bootstrap", "adapters", "adapters/memory", "adapters/sqlite", "runtime"]
-ROOMS += ["testing", "servers", "ports", "dsl", "templates", "wire", "domain", "kernel"]
+ROOMS += [
+    "testing",
+    "servers",
+    "decider",
+    "pipeline",
+    "ports",
+    "dsl",
+    "templates",
+    "wire",
+    "domain",
+    "kernel",
+]
 
 
 @pytest.fixture

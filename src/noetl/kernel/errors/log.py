@@ -1,45 +1,6 @@
-"""Every error this package raises on purpose.
+"""What can be wrong with events, the log and replaying it."""
 
-NoETLError
-├── EventInvalid             an event is not fit for the log; nothing was written
-│   ├── ScopeMissing         no tenant or no organization
-│   ├── TimeInvalid          a time without a zone, or not a time at all
-│   ├── NotFinite            NaN or infinity
-│   ├── ValueNotPlain        a value that JSON cannot carry and give back unchanged
-│   ├── FieldInvalid         a field of the wrong type, or missing
-│   └── EventTooLarge        larger than an event may be; payloads belong in the payload store
-├── LogError
-│   ├── VersionConflict      someone else appended first; reload and decide again
-│   ├── DuplicateFact        a fact that may exist once per execution exists already
-│   ├── KeyReused            an idempotency key came back with other events
-│   ├── ChainBroken          the events do not continue the stream they name
-│   ├── ScopeMismatch        the stream belongs to another tenant or organization
-│   ├── EventUnreadable      the log holds an event that this build cannot read
-│   ├── EventCorrupt         stored bytes do not match their checksum
-│   ├── LogMissing           there is no log where one was looked for
-│   ├── LogReplaced          a cursor belongs to another log than the one it was used on
-│   └── LogUnavailable       the store behind the log did not answer; try again
-├── UpcasterRefused          an upcaster does not lift by exactly one version
-├── ReplayError
-│   ├── ExecutionNotFound    no such execution in this scope
-│   └── CutoffInvalid        the point in time asked for does not exist
-├── StoreUnavailable         a projection, snapshot or payload store did not answer; try again
-├── PayloadError
-│   ├── PayloadMissing       nothing is stored under that reference
-│   └── PayloadCorrupt       stored bytes do not match their digest
-├── SettingInvalid           a setting has an unknown name or a value out of range
-├── ServerFailed             a server that we started did not start, answer or stop
-└── InvariantBroken          our bug; the process must stop
-"""
-
-from typing import ClassVar
-
-
-class NoETLError(Exception):
-    """Base of the tree; `code` is stable and safe to match on in scripts and clients."""
-
-    code: ClassVar[str] = "noetl"
-    retryable: ClassVar[bool] = False
+from noetl.kernel.errors.root import NoETLError
 
 
 class EventInvalid(NoETLError):
@@ -213,47 +174,3 @@ class ExecutionNotFound(ReplayError):
 
 class CutoffInvalid(ReplayError):
     code = "cutoff_invalid"
-
-
-class StoreUnavailable(NoETLError):
-    code = "store_unavailable"
-    retryable = True
-
-
-class PayloadError(NoETLError):
-    code = "payload"
-
-
-class PayloadMissing(PayloadError):
-    code = "payload_missing"
-
-    def __init__(self, uri: str) -> None:
-        super().__init__(f"nothing is stored under {uri}")
-        self.uri = uri
-
-
-class PayloadCorrupt(PayloadError):
-    code = "payload_corrupt"
-
-    def __init__(self, uri: str, *, expected: str, actual: str) -> None:
-        super().__init__(f"{uri} should hash to {expected}, its bytes hash to {actual}")
-        self.uri = uri
-        self.expected = expected
-        self.actual = actual
-
-
-class SettingInvalid(NoETLError):
-    code = "setting_invalid"
-
-
-class ServerFailed(NoETLError):
-    code = "server_failed"
-
-    def __init__(self, server: str, reason: str, log_tail: str = "") -> None:
-        super().__init__(f"{server} {reason}\n{log_tail}".rstrip())
-        self.server = server
-        self.log_tail = log_tail
-
-
-class InvariantBroken(NoETLError):
-    code = "invariant_broken"

@@ -1,0 +1,202 @@
+"""What the coordinator hands out and what workers report: plain data, in a process or over HTTP."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from noetl.domain.events.business_object import BusinessObjectChanged
+from noetl.domain.events.loop import LoopMode
+from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.playbook.model import FailureMode
+from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StageId, StepName, WorkerId
+from noetl.kernel.instant import Instant
+from noetl.kernel.scope import Scope
+
+NextAction = Literal["continue", "wait", "stop"]
+"""What a worker should do next: go on, start nothing new, or give up what it has."""
+
+EffectNote = Literal["fired", "adopted", "repeated"]
+"""`repeated`: it was in doubt whether an earlier holder had fired it, so it ran again."""
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is fixed when an execution is accepted."""
+
+    execution_id: ExecutionId
+    job_uuid: str = ""
+    catalog_id: str | None = None
+    path: str = ""
+    version: int = 1
+    parent_execution_id: ExecutionId | None = None
+    payload: dict[str, Any] = {}  # what the request brought
+    env: dict[str, str] = {}  # allowed names, recorded at the start
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The execution as it was when the work was issued: all that the work may see of it."""
+
+    run: RunFacts
+    workload: dict[str, Any] = {}
+    ctx: dict[str, Any] = {}
+    results: dict[StepName, Result] = {}
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How one run of one task ended. `run` counts passes: a jump back is a new run."""
+
+    task: str
+    run: int = 1
+    result: Result | None = None
+    error: Failure | None = None
+    writes: dict[str, Any] = {}  # `set` of this cycle: `ctx.total` -> value, `iter.page` -> value
+    effect: EffectNote | None = None  # None: running it twice does nothing twice
+    tries: int = 1
+    duration_ms: int = 0
+
+
+class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="command"):
+    """A step's pipeline to be run once."""
+
+    scope: Scope
+    execution_id: ExecutionId
+    playbook_digest: str
+    step: StepName
+    visit: int
+    command_id: CommandId
+    claim: int
+    lease_until: Instant
+    lease_seconds: float
+    facts: Facts
+    journal: tuple[Call, ...] = ()  # calls that an earlier holder recorded: adopt, do not repeat
+
+
+class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
+    """Rows `first_index` to `first_index + row_count` of a loop, under one lease."""
+
+    scope: Scope
+    execution_id: ExecutionId
+    playbook_digest: str
+    step: StepName
+    visit: int
+    stage_id: StageId
+    frame_id: FrameId
+    ordinal: int
+    attempt: int
+    lease_until: Instant
+    lease_seconds: float
+    mode: LoopMode
+    first_index: int
+    row_count: int
+    total: int
+    row_concurrency: int
+    seconds_max: float | None = None  # stop starting rows after this time
+    failure: FailureMode = "fail_fast"
+    facts: Facts
+    rows: list[Any] | None = None  # None: they are rows of `collection`
+    collection: ResultReference | None = None
+
+
+Work = CommandWork | FrameWork
+
+
+class CommandReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="command"):
+    """The end of a command: its last calls, its result or error, and what it wrote."""
+
+    execution_id: ExecutionId
+    command_id: CommandId
+    claim: int
+    worker_id: WorkerId
+    calls: tuple[Call, ...] = ()  # those that `record_call` has not recorded
+    result: Result | None = None
+    error: Failure | None = None  # None: it succeeded
+    writes: dict[str, Any] = {}  # `ctx` names only, in the order they were written
+    emitted: tuple[BusinessObjectChanged, ...] = ()
+    duration_ms: int = 0
+
+
+class FrameReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
+    """The end of a frame. `row_count` may be less than was handed out: the rest is a new frame."""
+
+    execution_id: ExecutionId
+    stage_id: StageId
+    frame_id: FrameId
+    attempt: int
+    worker_id: WorkerId
+    row_count: int = 0
+    failed_rows: int = 0
+    broken_rows: int = 0
+    output: ResultReference | None = None  # the rows' outcomes, in index order
+    first_outcomes: list[Any] = []  # the beginning of them, for people and templates
+    writes: dict[str, Any] = {}  # `ctx` names, the last writer by index
+    row_error: Failure | None = None  # of the first failed row
+    error: Failure | None = None  # the frame itself could not be processed
+    emitted: tuple[BusinessObjectChanged, ...] = ()
+    effects: dict[str, int] = {}  # how many calls were fired, adopted, repeated
+    metrics: dict[str, Any] = {}
+
+
+Report = CommandReport | FrameReport
+
+
+class RowOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of a frame's output."""
+
+    index: int
+    status: Literal["ok", "failed", "break", "skipped"]
+    value: Any = None
+    error: Failure | None = None
+    writes: dict[str, Any] = {}
+
+
+class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of `command_id` and `frame_id` is set; `claim` is the frame's attempt for frames."""
+
+    execution_id: ExecutionId
+    worker_id: WorkerId
+    claim: int
+    command_id: CommandId | None = None
+    stage_id: StageId | None = None
+    frame_id: FrameId | None = None
+
+
+class LeaseAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    next_action: NextAction
+    lease_until: Instant | None = None
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a report, and work for the slot that it freed."""
+
+    duplicate: bool = False
+    next_work: tuple[Work, ...] = ()
+
+
+class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`boot_id` is another one after every start: a restart voids the leases of the one before."""
+
+    worker_id: WorkerId
+    boot_id: str
+    slots: int
+    tools: tuple[str, ...] = ()
+    labels: dict[str, str] = {}
+
+
+class ChildRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A sub-playbook asked for by one cycle; asking again for the same cycle gives the same one."""
+
+    execution_id: ExecutionId
+    command_id: CommandId | None = None
+    stage_id: StageId | None = None
+    cycle: str  # step/visit/iteration/task/run
+    path: str | None = None
+    catalog_id: str | None = None
+    version: int | None = None
+    payload: dict[str, Any] = {}
+
+
+class ChildOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    execution_id: ExecutionId
+    status: Literal["COMPLETED", "FAILED", "CANCELLED"]
+    result: Result | None = None
+    step_results: dict[StepName, Result] = {}
+    error: Failure | None = None

@@ -1,0 +1,130 @@
+"""Every error this package raises on purpose.
+
+NoETLError
+├── EventInvalid             an event is not fit for the log; nothing was written
+│   ├── ScopeMissing         no tenant or no organization
+│   ├── TimeInvalid          a time without a zone, or not a time at all
+│   ├── NotFinite            NaN or infinity
+│   ├── ValueNotPlain        a value that JSON cannot carry and give back unchanged
+│   ├── FieldInvalid         a field of the wrong type, or missing
+│   └── EventTooLarge        larger than an event may be; payloads belong in the payload store
+├── LogError
+│   ├── VersionConflict      someone else appended first; reload and decide again
+│   ├── DuplicateFact        a fact that may exist once per execution exists already
+│   ├── KeyReused            an idempotency key came back with other events
+│   ├── ChainBroken          the events do not continue the stream they name
+│   ├── ScopeMismatch        the stream belongs to another tenant or organization
+│   ├── EventUnreadable      the log holds an event that this build cannot read
+│   ├── EventCorrupt         stored bytes do not match their checksum
+│   ├── LogMissing           there is no log where one was looked for
+│   ├── LogReplaced          a cursor belongs to another log than the one it was used on
+│   └── LogUnavailable       the store behind the log did not answer; try again
+├── UpcasterRefused          an upcaster does not lift by exactly one version
+├── ReplayError
+│   ├── ExecutionNotFound    no such execution in this scope
+│   └── CutoffInvalid        the point in time asked for does not exist
+├── StoreUnavailable         a projection, snapshot or payload store did not answer; try again
+├── PayloadError
+│   ├── PayloadMissing       nothing is stored under that reference
+│   └── PayloadCorrupt       stored bytes do not match their digest
+├── PlaybookInvalid          the author's text is wrong; every problem is named
+├── RequestInvalid           what was asked for makes no sense as it stands
+│   ├── EntryNotFound        no such playbook in the catalogue
+│   └── StateRefuses         the execution is not in a state that allows it
+├── ClaimLost                another holder has the work now; stop, nothing more is recorded
+├── CredentialError
+│   ├── CredentialMissing    no credential of that name
+│   └── CredentialUnreadable the stored credential was locked with another key
+├── HomeInUse                another process holds the embedded state
+├── SettingInvalid           a setting has an unknown name or a value out of range
+├── ServerFailed             a server that we started did not start, answer or stop
+└── InvariantBroken          our bug; the process must stop
+"""
+
+from noetl.kernel.errors.log import (
+    ChainBroken,
+    CutoffInvalid,
+    DuplicateFact,
+    EventCorrupt,
+    EventInvalid,
+    EventTooLarge,
+    EventUnreadable,
+    ExecutionNotFound,
+    FieldInvalid,
+    KeyReused,
+    LogError,
+    LogMissing,
+    LogReplaced,
+    LogUnavailable,
+    NotFinite,
+    ReplayError,
+    ScopeMismatch,
+    ScopeMissing,
+    TimeInvalid,
+    UpcasterRefused,
+    ValueNotPlain,
+    VersionConflict,
+)
+from noetl.kernel.errors.root import (
+    InvariantBroken,
+    NoETLError,
+)
+from noetl.kernel.errors.service import (
+    ClaimLost,
+    CredentialError,
+    CredentialMissing,
+    CredentialUnreadable,
+    EntryNotFound,
+    HomeInUse,
+    PayloadCorrupt,
+    PayloadError,
+    PayloadMissing,
+    PlaybookInvalid,
+    RequestInvalid,
+    ServerFailed,
+    SettingInvalid,
+    StateRefuses,
+    StoreUnavailable,
+)
+
+__all__ = [
+    "ChainBroken",
+    "ClaimLost",
+    "CredentialError",
+    "CredentialMissing",
+    "CredentialUnreadable",
+    "CutoffInvalid",
+    "DuplicateFact",
+    "EntryNotFound",
+    "EventCorrupt",
+    "EventInvalid",
+    "EventTooLarge",
+    "EventUnreadable",
+    "ExecutionNotFound",
+    "FieldInvalid",
+    "HomeInUse",
+    "InvariantBroken",
+    "KeyReused",
+    "LogError",
+    "LogMissing",
+    "LogReplaced",
+    "LogUnavailable",
+    "NoETLError",
+    "NotFinite",
+    "PayloadCorrupt",
+    "PayloadError",
+    "PayloadMissing",
+    "PlaybookInvalid",
+    "ReplayError",
+    "RequestInvalid",
+    "ScopeMismatch",
+    "ScopeMissing",
+    "ServerFailed",
+    "SettingInvalid",
+    "StateRefuses",
+    "StoreUnavailable",
+    "TimeInvalid",
+    "UpcasterRefused",
+    "ValueNotPlain",
+    "VersionConflict",
+]

@@ -1,0 +1,76 @@
+"""One row of work, and what became of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from noetl.domain.events.business_object import BusinessObjectChanged
+from noetl.domain.events.values import Failure
+from noetl.domain.playbook.model import Playbook, Step
+from noetl.domain.work import Call, Facts
+from noetl.kernel.ids import CommandId, StageId
+from noetl.kernel.scope import Scope
+from noetl.templates.places import Frame, Iteration
+
+RowStatus = Literal["ok", "failed", "break"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A step's tasks over one set of names: a whole command, or one row of a frame."""
+
+    scope: Scope
+    playbook: Playbook
+    step: Step
+    visit: int
+    facts: Facts
+    ctx: Mapping[str, Any]  # the facts' own, and what earlier rows of a sequential loop wrote
+    iteration: Iteration | None = None  # None: not in a loop
+    frame: Frame | None = None
+    journal: Mapping[tuple[str, int], Call] = field(default_factory=dict)  # by (task, run)
+    has_predecessor: bool = False  # an earlier holder may have fired what is not recorded
+    command_id: CommandId | None = None
+    stage_id: StageId | None = None
+
+    @property
+    def coordinates(self) -> str:
+        """`execution/step/visit/iteration`; a cycle adds `/task/run`."""
+        index = 0 if self.iteration is None else self.iteration.index
+        return f"{self.facts.run.execution_id}/{self.step.name}/{self.visit}/{index}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowResult:
+    """How the row ended. `value` is a PipelineResult for a list of tasks, else the tool's own."""
+
+    status: RowStatus
+    value: Any = None
+    error: Failure | None = None
+    writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` names without the prefix
+    emitted: tuple[BusinessObjectChanged, ...] = ()
+    calls: tuple[Call, ...] = ()  # those that the journal has not recorded
+    task_ms: Mapping[str, int] = field(default_factory=dict)
+
+
+class Journal(Protocol):
+    """Where finished effects are written down before the row goes on to its next one."""
+
+    async def record(self, call: Call) -> None:
+        """Returns when the call is durable. Raises ClaimLost."""
+        ...
+
+
+class Hold(Protocol):
+    """The right to go on: the lease of the work, and the slot that it takes."""
+
+    def check(self) -> None:
+        """Raises ClaimLost when the lease has run out by our own clock, or was taken away."""
+        ...
+
+    async def park(self) -> None:
+        """Give the slot back while waiting for others."""
+        ...
+
+    async def unpark(self) -> None:
+        """Take a slot again before going on."""
+        ...

@@ -1,0 +1,24 @@
+"""What a tool may stand on. Factories take it; nothing else connects a tool to the program."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from noetl.ports.clock import Clock
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.tool import Tool
+from noetl.ports.work_desk import WorkDesk
+
+
+class ToolServices(msgspec.Struct, frozen=True, kw_only=True):
+    payloads: PayloadStore
+    clock: Clock
+    desk: WorkDesk
+    folder: Path  # for files that live as long as an execution
+    environment: dict[str, str] = {}  # what child processes get: never the server's own
+    python_processes_max: int = 2
+    python_memory_bytes_max: int = 2 * 1024**3
+
+
+ToolFactory = Callable[[ToolServices], Tool]

@@ -1,0 +1,86 @@
+"""Results as events carry them, and as templates see them.
+
+An event's result is `{"value": …}`, or `{"tasks": {name: …}, "order": [names]}` for a pipeline.
+A large one lies in the payload store in the same form; the event keeps the block that `extract`
+makes of it, and what the block lacks is a `Reference` until somebody fetches it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from noetl.domain.events.values import Result, ResultReference
+from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
+from noetl.templates.layered import PipelineResult
+from noetl.templates.reference import UNKNOWN, Cut, Reference
+
+VALUE = "value"
+TASKS = "tasks"
+ORDER = "order"
+
+Fetched = Mapping[str, Any]
+"""Contents of payloads by their uri, decoded."""
+
+
+def content_of(value: Any) -> dict[str, Any]:
+    """The plain form of a result; canonical JSON sorts keys, so the order of tasks is kept."""
+    if isinstance(value, PipelineResult):
+        return {TASKS: dict(value.tasks), ORDER: list(value.tasks)}
+    return {VALUE: value}
+
+
+def inline_result(value: Any, status: str = "ok") -> Result:
+    return Result(status=status, context=content_of(value))
+
+
+def referred_result(
+    content: dict[str, Any], reference: ResultReference, status: str = "ok"
+) -> Result:
+    """The result whose content was stored under `reference`."""
+    short = extract(content)
+    context: dict[str, Any] = {"extracted": short.block}
+    if short.cut is not None:
+        context["cut"] = cut_as_plain(short.cut)
+    return Result(status=status, reference=reference, context=context)
+
+
+def value_of(result: Result, fetched: Fetched | None = None) -> Any:
+    """What templates get: plain data, a PipelineResult, or references where it is too large."""
+    reference = result.reference
+    if reference is None:
+        return _opened(result.context)
+    if fetched is not None and reference.uri in fetched:
+        return _opened(fetched[reference.uri])
+    return _opened_block(reference, result.context)
+
+
+def _opened(content: Mapping[str, Any]) -> Any:
+    if TASKS in content:
+        tasks = content[TASKS]
+        return PipelineResult({name: tasks[name] for name in content[ORDER]})
+    return content.get(VALUE)
+
+
+def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any:
+    block = context.get("extracted", {})
+    cut = cut_from_plain(context.get("cut", {}), block)
+    facts = {"_ref": reference.uri, "_store": reference.type, "_preview": block.get(VALUE)}
+    if TASKS in block and ORDER in block:
+        tasks = block[TASKS]
+        inner = cut.within.get(TASKS, Cut())
+        parts = {
+            name: _part(reference.uri, tasks.get(name), inner.within.get(name), (TASKS, name))
+            if name in tasks
+            else Reference(reference.uri, None, UNKNOWN, path=(TASKS, name), facts=facts)
+            for name in block[ORDER]
+        }
+        return PipelineResult(parts)
+    if VALUE not in block:
+        return Reference(reference.uri, None, UNKNOWN, path=(VALUE,), facts=facts)
+    inner = cut.within.get(VALUE)
+    if inner is None:
+        return block[VALUE]
+    return Reference(reference.uri, block[VALUE], inner, path=(VALUE,), facts=facts)
+
+
+def _part(uri: str, block: Any, cut: Cut | None, path: tuple[str, ...]) -> Any:
+    return block if cut is None else Reference(uri, block, cut, path=path)
