@@ -66,9 +66,9 @@ def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any
     facts = {"_ref": reference.uri, "_store": reference.type, "_preview": block.get(VALUE)}
     if TASKS in block and ORDER in block:
         tasks = block[TASKS]
-        inner = cut.within.get(TASKS, Cut())
+        inner_tasks = cut.within.get(TASKS, Cut())
         parts = {
-            name: _part(reference.uri, tasks.get(name), inner.within.get(name), (TASKS, name))
+            name: _part(reference.uri, tasks.get(name), inner_tasks.within.get(name), (TASKS, name))
             if name in tasks
             else Reference(reference.uri, None, UNKNOWN, path=(TASKS, name), facts=facts)
             for name in block[ORDER]
