@@ -1,0 +1,1 @@
+"""Secrets as bytes that nobody reads without the key."""
