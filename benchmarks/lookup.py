@@ -18,7 +18,7 @@ from noetl.adapters.postgres.projection_store import PostgresProjectionStore
 from noetl.adapters.sqlite.connection import SqliteFile
 from noetl.adapters.sqlite.projection_store import SqliteProjectionStore
 from noetl.adapters.system.clock import utc_now
-from noetl.domain.execution.state import ExecutionRow
+from noetl.domain.execution.rows import ExecutionRow
 from noetl.domain.projection import ProjectionRecord
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import EventId, ExecutionId

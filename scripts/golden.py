@@ -13,7 +13,8 @@ from noetl.domain.events import EVENT_CLASSES
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import FOLD_VERSION, evolve
-from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import StoredEvent
 from noetl.domain.surfaces import checksum_bundle, open_rows, plain, state_checksum
 from noetl.kernel import canonical_json

@@ -162,7 +162,10 @@ def _of_type(kind: Any, flavour: Flavour) -> Any:
     if origin is tuple:
         return (_of_type(get_args(kind)[0], flavour),) * 2
     if origin is dict:
-        return flavour.plain_object
+        text_only = get_args(kind)[1] is str
+        return {"region": flavour.text} if text_only else flavour.plain_object
+    if origin is list:
+        return [flavour.plain_object, _NUMBER]
     if issubclass(kind, msgspec.Struct):
         return _filled(kind, flavour)
     return flavour.text if kind is str else kind(_NUMBER)

@@ -18,7 +18,8 @@ from noetl.adapters.sqlite.projection_store import SqliteProjectionStore
 from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.clock import utc_now
 from noetl.domain.events.envelope import Draft
-from noetl.domain.execution.state import CommandRow, ExecutionState
+from noetl.domain.execution.rows import CommandRow
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import Append, AtPosition
 from noetl.domain.surfaces import plain
 from noetl.kernel import canonical_json

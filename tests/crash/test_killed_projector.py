@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from noetl.domain.execution.state import CommandRow
+from noetl.domain.execution.rows import CommandRow
 from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE

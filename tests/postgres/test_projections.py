@@ -13,7 +13,7 @@ from noetl.adapters.postgres.pool import PostgresPool
 from noetl.adapters.postgres.projection_store import STATUS_CHARACTERS_MAX, PostgresProjectionStore
 from noetl.adapters.postgres.snapshot_store import PostgresSnapshotStore
 from noetl.adapters.system.clock import utc_now
-from noetl.domain.execution.state import ExecutionRow
+from noetl.domain.execution.rows import ExecutionRow
 from noetl.domain.projection import ProjectionRecord
 from noetl.kernel.ids import EventId, StepName
 from noetl.kernel.instant import Instant

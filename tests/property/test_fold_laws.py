@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from noetl.domain.events.envelope import Draft, RecordedEvent
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve, fold
-from noetl.domain.execution.state import SURFACES, TERMINAL, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, TERMINAL, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.surfaces import (
     Row,
     checksum_bundle,

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from noetl.domain.execution.state import ExecutionState, Surface
+from noetl.domain.execution.rows import Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.projection import ProjectionRecord
 from noetl.domain.surfaces import ID_FIELDS, Row, plain
 from noetl.kernel import canonical_json

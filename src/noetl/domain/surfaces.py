@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from noetl.domain.execution.accumulator import extend
-from noetl.domain.execution.state import SURFACES, Chain, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Chain, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.kernel import canonical_json
 
 Row = dict[str, Any]

@@ -15,8 +15,8 @@ from noetl.kernel.scope import Scope
 NextAction = Literal["continue", "wait", "stop"]
 """What a worker should do next: go on, start nothing new, or give up what it has."""
 
-EffectNote = Literal["fired", "adopted", "repeated"]
-"""`repeated`: it was in doubt whether an earlier holder had fired it, so it ran again."""
+EffectNote = str
+"""`fired`, or `repeated`: whether an earlier holder had fired it was in doubt, so it ran again."""
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -125,14 +125,14 @@ class FrameReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     row_count: int = 0
     failed_rows: int = 0
     broken_rows: int = 0
-    output: ResultReference | None = None  # the rows' outcomes, in index order
-    first_outcomes: list[Any] = []  # the beginning of them, for people and templates
+    output: ResultReference | None = None  # a list of RowOutcome, in index order
+    outcomes: tuple["RowOutcome", ...] = ()  # all of them when there is no output, else the first
     writes: dict[str, Any] = {}  # `ctx` names, the last writer by index
     row_error: Failure | None = None  # of the first failed row
     error: Failure | None = None  # the frame itself could not be processed
     emitted: tuple[BusinessObjectChanged, ...] = ()
-    effects: dict[str, int] = {}  # how many calls were fired, adopted, repeated
-    metrics: dict[str, Any] = {}
+    repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
+    metrics: dict[str, Any] = {}  # rows, task milliseconds, how many effects fired and adopted
 
 
 Report = CommandReport | FrameReport

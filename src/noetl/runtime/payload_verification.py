@@ -7,7 +7,7 @@ import msgspec
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.accumulator import extend
-from noetl.domain.execution.state import Chain
+from noetl.domain.execution.rows import Chain
 from noetl.domain.payload import PayloadReference, is_payload_uri
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import PayloadError

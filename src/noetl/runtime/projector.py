@@ -11,7 +11,8 @@ import msgspec
 
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve
-from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtPosition, StoredEvent
 from noetl.domain.projection import Cursor, ProjectionRecord
 from noetl.domain.read_models import SourcePlace, record_of

@@ -9,7 +9,8 @@ from noetl.domain.events import Event
 from noetl.domain.events.envelope import Draft, RecordedEvent, Source
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve
-from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import EMPTY_STREAM, StoredEvent, StreamHead
 from noetl.domain.surfaces import Row, open_rows, plain
 from noetl.kernel import canonical_json

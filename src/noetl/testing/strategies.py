@@ -168,6 +168,8 @@ def _values(hint: Any, vocabulary: Vocabulary) -> SearchStrategy[Any]:
         bool: st.booleans(),
         type(None): st.none(),
         dict[str, Any]: vocabulary.objects,
+        dict[str, str]: st.dictionaries(vocabulary.words, vocabulary.words, max_size=2),
+        list[Any]: st.lists(vocabulary.objects, max_size=2),
     }
     if hint in simple:
         return simple[hint]

@@ -80,7 +80,9 @@ def query_columns(sealed: SealedEvent) -> QueryColumns:
     own, context_names, meta_names, _, _ = shape = _SHAPES[type(event)]
     result = event.result if "result" in own else None
     error = event.error if "error" in own else None
-    context = {name: value for name in context_names if (value := getattr(event, name)) is not None}
+    context = {
+        name: value for name in context_names if not _is_nothing(value := getattr(event, name))
+    }
     return QueryColumns(
         _node_name(sealed, shape),
         event.status if "status" in own else _status(result, error),
@@ -91,6 +93,11 @@ def query_columns(sealed: SealedEvent) -> QueryColumns:
         event.worker_id if "worker_id" in own else None,
         event.duration_ms if "duration_ms" in own else None,
     )
+
+
+def _is_nothing(value: Any) -> bool:
+    """None, no, or an empty map or list: what an event leaves out when it is stored."""
+    return value is None or value is False or (isinstance(value, (dict, list, tuple)) and not value)
 
 
 def unique_fact(sealed: SealedEvent) -> str | None:

@@ -19,7 +19,8 @@ from noetl.domain.events import (
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.execution.accumulator import extend
 from noetl.domain.execution.fold import FOLDS, fold
-from noetl.domain.execution.state import CHAIN_START, Chain, ExecutionState, ReferenceSummary
+from noetl.domain.execution.rows import CHAIN_START, Chain, ReferenceSummary
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.surfaces import checksum_bundle, parity
 from noetl.kernel import canonical_json
 from noetl.testing.given import at, given

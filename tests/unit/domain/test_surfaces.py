@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from noetl.domain.events import Event, PlaybookCompleted, StepEntered
-from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.surfaces import (
     Row,
     checksum_bundle,

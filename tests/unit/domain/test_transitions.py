@@ -29,7 +29,7 @@ from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Result
 from noetl.domain.execution import business_objects, executions
 from noetl.domain.execution.fold import FOLDS
-from noetl.domain.execution.state import Surface
+from noetl.domain.execution.rows import Surface
 from noetl.testing.given import Placed, Story, at, given
 from tests.unit.domain import happenings as on
 

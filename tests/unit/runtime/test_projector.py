@@ -9,7 +9,7 @@ from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
 from noetl.domain.events import BusinessObjectChanged
 from noetl.domain.events.envelope import Draft
-from noetl.domain.execution.state import SURFACES, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
 from noetl.domain.log import EMPTY_STREAM, Append, Appended
 from noetl.domain.projection import Cursor, ProjectionQuery, ProjectionRecord
 from noetl.domain.read_models import PROJECTION_TYPES

@@ -5,7 +5,8 @@ import pytest
 
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.domain.execution.fold import FOLD_VERSION, fold
-from noetl.domain.execution.state import SURFACES, ExecutionState, Surface
+from noetl.domain.execution.rows import SURFACES, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtEvent, AtPosition, AtTime, Cutoff
 from noetl.domain.surfaces import checksum_bundle, live_checksum_bundle, open_rows, plain
 from noetl.domain.surfaces import state_checksum as checksum_of

@@ -15,9 +15,11 @@ from noetl.domain.events.command import (
     CommandStarted,
 )
 from noetl.domain.events.execution import (
+    ChildStarted,
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
+    ExecutionRetried,
     PlaybookCompleted,
     PlaybookFailed,
     PlaybookInitialized,
@@ -84,6 +86,8 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     ExecutionPaused,
     ExecutionResumed,
     ExecutionCancelled,
+    ExecutionRetried,
+    ChildStarted,
     StepEntered,
     StepExited,
     StepSkipped,

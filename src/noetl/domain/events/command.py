@@ -3,7 +3,7 @@
 The command's id is in the envelope (`command_id`), where every store can index it.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -62,6 +62,7 @@ class CommandCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     claim: Int64
     worker_id: WorkerId | None = None
     result: Result | None = None
+    writes: dict[str, Any] = {}  # what its pipeline wrote to `ctx`
     duration_ms: Int64 | None = None
 
 
@@ -72,6 +73,8 @@ class CommandFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     error: Failure
     claim: Int64
     worker_id: WorkerId | None = None
+    result: Result | None = None  # of the tasks that did succeed
+    writes: dict[str, Any] = {}
     duration_ms: Int64 | None = None
 
 

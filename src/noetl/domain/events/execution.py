@@ -17,7 +17,10 @@ class PlaybookInitialized(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     path: str
     playbook_digest: str  # the text is in the payload store under this digest
     playbook_version: Int64 = 1
-    workload: dict[str, Any] = {}
+    workload: dict[str, Any] = {}  # rendered, with what the request brought over it
+    payload: dict[str, Any] = {}  # what the request brought
+    env: dict[str, str] = {}  # the names that templates may read, as they were
+    job_uuid: str | None = None
     parent_execution_id: ExecutionId | None = None
     parent_step: StepName | None = None
 
@@ -48,6 +51,33 @@ class ExecutionPaused(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class ExecutionResumed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "execution.resumed"
     VERSION: ClassVar[int] = 1
+
+
+class ExecutionRetried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person's retry: the execution runs again from this step.
+
+    At the visit that failed its try rises; any other visit is a new one.
+    """
+
+    TYPE: ClassVar[str] = "execution.retried"
+    VERSION: ClassVar[int] = 1
+
+    step: StepName
+    visit: Int64
+    attempt: Int64 = 1
+    reason: str | None = None
+
+
+class ChildStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A cycle asked for a sub-playbook; recorded before it starts, so there is one per cycle."""
+
+    TYPE: ClassVar[str] = "child.started"
+    VERSION: ClassVar[int] = 1
+
+    cycle: str
+    child_execution_id: ExecutionId
+    path: str
+    playbook_version: Int64 = 1
 
 
 class ExecutionCancelled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

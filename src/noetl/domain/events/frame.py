@@ -70,6 +70,10 @@ class FrameCommitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     failed_rows: Int64 = 0
     events_emitted: Int64 = 0
     output_ref: ResultReference | None = None
+    broken_rows: Int64 = 0
+    outcomes: list[Any] = []  # all of them when there is no `output_ref`, else the first
+    writes: dict[str, Any] = {}  # what its rows wrote to `ctx`, the last by index
+    row_error: Failure | None = None  # of its first failed row
     cursor: dict[str, Any] = {}
     metrics: dict[str, Any] = {}
 

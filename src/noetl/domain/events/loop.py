@@ -3,7 +3,7 @@
 There is no event per item: what happened to an item is a row of a frame's output.
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -30,6 +30,7 @@ class LoopStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     mode: LoopMode
     visit: Int64 = 1
     collection_size: Int64 | None = None  # None: a cursor does not know
+    collection: list[Any] | None = None  # the items themselves, when they are few
     collection_ref: ResultReference | None = None
 
 
@@ -45,6 +46,8 @@ class LoopDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stats: LoopStats
     visit: Int64 = 1
     result: Result | None = None
+    error: Failure | None = None  # why the step fails; None: it succeeded, if only in part
+    writes: dict[str, Any] = {}  # of rows that ran side by side, the last by index
 
 
 class FanoutStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

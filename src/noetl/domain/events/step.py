@@ -1,6 +1,6 @@
 """Facts about one visit of a step, and about the calls that its tasks made."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -26,9 +26,12 @@ class StepExited(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: StepName
     status: str
     visit: Int64 = 1
-    result: Result | None = None
+    result: Result | None = None  # None: as its command or its loop reported it
     error: Failure | None = None
-    arcs: tuple[StepName, ...] = ()
+    arcs: tuple[StepName, ...] = ()  # each puts a token on its target
+    writes: dict[str, Any] = {}  # what `set` of the step and of its arcs wrote to `ctx`
+    handled: bool = False  # a failure that does not fail the execution
+    quiet: bool = False  # this branch ends here and says nothing about the whole
 
 
 class StepSkipped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,6 +41,7 @@ class StepSkipped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     step: StepName
     visit: Int64 = 1
     reason: str | None = None
+    arcs: tuple[StepName, ...] = ()
 
 
 class CallDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,6 +56,9 @@ class CallDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     iteration: Int64 | None = None
     task: str | None = None
     run: Int64 = 1  # a jump back is a new run, a retry is not
+    writes: dict[str, Any] = {}
+    effect: str | None = None  # fired or repeated; None: nothing that could happen twice
+    tries: Int64 = 1
     duration_ms: Int64 | None = None
 
 
@@ -65,6 +72,9 @@ class CallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     iteration: Int64 | None = None
     task: str | None = None
     run: Int64 = 1
+    writes: dict[str, Any] = {}
+    effect: str | None = None
+    tries: Int64 = 1
     duration_ms: Int64 | None = None
 
 

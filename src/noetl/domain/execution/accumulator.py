@@ -8,7 +8,8 @@ import msgspec
 
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.events.values import ResultReference
-from noetl.domain.execution.state import Chain, ExecutionState, ReferenceSummary, Surface
+from noetl.domain.execution.rows import Chain, ReferenceSummary, Surface
+from noetl.domain.execution.state import ExecutionState
 from noetl.domain.payload import PayloadReference
 from noetl.kernel import canonical_json
 

@@ -3,7 +3,7 @@
 from noetl.domain.events import BusinessObjectChanged, BusinessObjectsRecorded
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
-from noetl.domain.execution.state import BusinessObjectRow, ObjectsRecordedRow
+from noetl.domain.execution.rows import BusinessObjectRow, ObjectsRecordedRow
 from noetl.kernel.ids import object_key
 
 

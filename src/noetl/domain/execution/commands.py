@@ -14,7 +14,10 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
-from noetl.domain.execution.state import CommandRow
+from noetl.domain.execution.names import all_assigned
+from noetl.domain.execution.rows import CommandRow
+from noetl.domain.execution.steps import outcome, work_ended
+from noetl.domain.work import Call
 from noetl.kernel.ids import CommandId
 
 
@@ -80,6 +83,8 @@ def completed(fold: Accumulator, event: CommandCompleted, envelope: Envelope) ->
     if event.result is not None:
         row.result_status = event.result.status
         row.result_ref = fold.note_reference(event.result.reference)
+    fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
+    work_ended(fold, row.step, row.visit, outcome(event.result))
     fold.retire("commands", row)
 
 
@@ -87,6 +92,8 @@ def failed(fold: Accumulator, event: CommandFailed, envelope: Envelope) -> None:
     row = _close(fold, "FAILED", envelope)
     if row is not None:
         row.error_kind = event.error.kind
+        fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
+        work_ended(fold, row.step, row.visit, outcome(event.result, event.error))
         fold.retire("commands", row)
 
 
@@ -96,9 +103,7 @@ def cancelled(fold: Accumulator, _event: CommandCancelled, envelope: Envelope) -
         fold.retire("commands", row)
 
 
-def called(
-    fold: Accumulator, event: CallDone | CallFailed | CallPartial, envelope: Envelope
-) -> None:
+def called(fold: Accumulator, event: CallDone | CallFailed, envelope: Envelope) -> None:
     """A call is counted on its command; a call outside any command belongs to the step alone."""
     fold.state.execution.last_node_name = event.step
     if not isinstance(event, CallFailed):
@@ -110,6 +115,31 @@ def called(
         fold.unmatched()
         return
     row.calls += 1
+    if event.task is not None:
+        fold.state.calls.setdefault(row.command_id, []).append(_call(event))
+
+
+def partial(fold: Accumulator, event: CallPartial, envelope: Envelope) -> None:
+    fold.state.execution.last_node_name = event.step
+    fold.note_reference(event.result.reference)
+    row = _open(fold, envelope)
+    if row is not None:
+        row.calls += 1
+    elif envelope.command_id is not None:
+        fold.unmatched()
+
+
+def _call(event: CallDone | CallFailed) -> Call:
+    """What a later holder of the command adopts instead of calling again."""
+    return Call(
+        task=event.task or "",
+        run=event.run,
+        result=event.result if isinstance(event, CallDone) else None,
+        error=event.error if isinstance(event, CallFailed) else None,
+        writes=event.writes,
+        effect=event.effect,
+        tries=event.tries,
+    )
 
 
 def _open(fold: Accumulator, envelope: Envelope) -> CommandRow | None:
@@ -121,6 +151,7 @@ def _close(fold: Accumulator, status: str, envelope: Envelope) -> CommandRow | N
     if row is None:
         fold.unmatched()
         return None
+    fold.state.calls.pop(row.command_id, None)
     row.status = status
     row.terminal_event_id = envelope.event_id
     row.terminal_version = envelope.stream_version
@@ -137,5 +168,5 @@ FOLDS: dict[type, FoldFunction] = {
     CommandCancelled: cancelled,
     CallDone: called,
     CallFailed: called,
-    CallPartial: called,
+    CallPartial: partial,
 }

@@ -1,20 +1,18 @@
-"""How facts about the whole execution and its steps change the state."""
+"""How facts about the whole execution change the state."""
 
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
+    ExecutionRetried,
     PlaybookCompleted,
     PlaybookFailed,
     PlaybookInitialized,
-    StepEntered,
-    StepExited,
-    StepSkipped,
 )
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
-from noetl.domain.execution.state import TERMINAL, ExecutionRow, ExecutionStatus, StepState
-from noetl.kernel.ids import StepName
+from noetl.domain.execution.rows import TERMINAL, ExecutionRow, ExecutionStatus
+from noetl.domain.execution.state import RunState
 
 
 def initialized(fold: Accumulator, event: PlaybookInitialized, envelope: Envelope) -> None:
@@ -28,6 +26,13 @@ def initialized(fold: Accumulator, event: PlaybookInitialized, envelope: Envelop
     row.playbook_digest = event.playbook_digest
     row.parent_execution_id = event.parent_execution_id
     row.started_at = envelope.event_time
+    fold.state.run = RunState(
+        workload=event.workload,
+        payload=event.payload,
+        env=event.env,
+        job_uuid=event.job_uuid or "",
+        catalog_id=envelope.catalog_id,
+    )
 
 
 def completed(fold: Accumulator, event: PlaybookCompleted, envelope: Envelope) -> None:
@@ -42,8 +47,14 @@ def failed(fold: Accumulator, event: PlaybookFailed, envelope: Envelope) -> None
 
 
 def cancelled(fold: Accumulator, event: ExecutionCancelled, envelope: Envelope) -> None:
-    if _end(fold, "CANCELLED", envelope):
-        fold.state.execution.error = event.reason
+    if not _end(fold, "CANCELLED", envelope):
+        return
+    fold.state.execution.error = event.reason
+    for name in fold.state.open_steps:
+        fold.state.steps[name].status = "CANCELLED"
+        fold.state.steps[name].exited_event_id = envelope.event_id
+    fold.state.open_steps.clear()
+    fold.state.tokens.clear()
 
 
 def paused(fold: Accumulator, _event: ExecutionPaused, _envelope: Envelope) -> None:
@@ -54,38 +65,24 @@ def resumed(fold: Accumulator, _event: ExecutionResumed, _envelope: Envelope) ->
     _move(fold, "RUNNING")
 
 
-def step_entered(fold: Accumulator, event: StepEntered, envelope: Envelope) -> None:
+def retried(fold: Accumulator, event: ExecutionRetried, envelope: Envelope) -> None:
+    """The visit that failed goes on at a higher try; any other step gets a token to start anew."""
+    row = fold.state.execution
+    if row.status not in TERMINAL:
+        fold.unmatched()
+        return
+    row.status = "RUNNING"
+    row.ended_at = row.terminal_event_id = row.error = row.error_kind = None
+    fold.state.failed = fold.state.ended_in = None
     step = fold.state.steps.get(event.step)
-    if step is not None and step.visit >= event.visit:
-        fold.unmatched()
+    if step is None or step.visit != event.visit:
+        fold.state.tokens.setdefault(event.step, []).append(event.step)
         return
-    fold.state.execution.last_node_name = event.step
-    fold.state.steps[event.step] = StepState(
-        visit=event.visit, status="RUNNING", entered_event_id=envelope.event_id
-    )
-
-
-def step_exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:
-    _leave(fold, event.step, event.visit, event.status, envelope)
-    if event.result is not None:
-        fold.note_reference(event.result.reference)
-
-
-def step_skipped(fold: Accumulator, event: StepSkipped, envelope: Envelope) -> None:
-    _leave(fold, event.step, event.visit, "SKIPPED", envelope)
-
-
-def _leave(fold: Accumulator, name: StepName, visit: int, status: str, envelope: Envelope) -> None:
-    """A step may end without having been entered: skipped ones never are."""
-    step = fold.state.steps.get(name)
-    if step is None or step.visit < visit:
-        step = fold.state.steps[name] = StepState(visit=visit, status=status)
-    elif step.visit > visit or step.exited_event_id is not None:
-        fold.unmatched()
-        return
-    step.status = status
-    step.exited_event_id = envelope.event_id
-    fold.state.execution.last_node_name = name
+    step.status = "RUNNING"
+    step.attempt = event.attempt
+    step.exited_event_id = step.outcome = None
+    fold.state.open_steps.append(event.step)
+    row.last_event_id = envelope.event_id
 
 
 def _move(fold: Accumulator, status: ExecutionStatus) -> None:
@@ -114,7 +111,5 @@ FOLDS: dict[type, FoldFunction] = {
     ExecutionCancelled: cancelled,
     ExecutionPaused: paused,
     ExecutionResumed: resumed,
-    StepEntered: step_entered,
-    StepExited: step_exited,
-    StepSkipped: step_skipped,
+    ExecutionRetried: retried,
 }

@@ -17,11 +17,11 @@ from noetl.domain.events import (
     WorkerCapacity,
 )
 from noetl.domain.events.envelope import Envelope, RecordedEvent
-from noetl.domain.execution import business_objects, commands, executions, frames, loops
+from noetl.domain.execution import business_objects, commands, executions, frames, loops, steps
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction, RowSink, drop_row
 from noetl.domain.execution.state import ExecutionState
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 """Raised by hand whenever the same events would give another state."""
 
 
@@ -31,6 +31,7 @@ def _only_counted(_fold: Accumulator, _event: Event, _envelope: Envelope) -> Non
 
 FOLDS: dict[type, FoldFunction] = {
     **executions.FOLDS,
+    **steps.FOLDS,
     **commands.FOLDS,
     **loops.FOLDS,
     **frames.FOLDS,
@@ -66,6 +67,7 @@ def evolve(accumulator: Accumulator, envelope: Envelope, event: Event) -> None:
     row.last_event_id = envelope.event_id
     row.last_event_type = envelope.event_type
     state.stream_version = envelope.stream_version
+    state.now = envelope.event_time
     if type(event) is UnknownEvent:
         row.unknown_events += 1
         return

@@ -11,9 +11,10 @@ from noetl.domain.events import (
     StageOpened,
 )
 from noetl.domain.events.envelope import Envelope
+from noetl.domain.execution import windows
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
-from noetl.domain.execution.state import FrameRow, StageRow
-from noetl.kernel.ids import FrameId, StageId
+from noetl.domain.execution.rows import FrameRow, StageRow
+from noetl.kernel.ids import FrameId, LoopId, StageId
 
 
 def opened(fold: Accumulator, event: StageOpened, envelope: Envelope) -> None:
@@ -34,6 +35,10 @@ def opened(fold: Accumulator, event: StageOpened, envelope: Envelope) -> None:
         frame_policy=event.frame_policy,
         last_event_id=envelope.event_id,
     )
+    work = fold.state.loop_work.get(event.loop_id or LoopId(""))
+    if work is not None:
+        work.stage_id = stage_id
+        work.policy = event.frame_policy
 
 
 def closed(fold: Accumulator, event: StageClosed, envelope: Envelope) -> None:
@@ -62,6 +67,7 @@ def dispatched(fold: Accumulator, event: FrameDispatched, envelope: Envelope) ->
         stage = stage_of(fold, envelope)
         if stage is not None:
             stage.frame_count += 1
+            windows.handed_out(fold.state, stage, frame_id, event)
     elif row.status != "PENDING":
         fold.unmatched()
         return
@@ -119,6 +125,7 @@ def committed(fold: Accumulator, event: FrameCommitted, envelope: Envelope) -> N
     row.cursor = event.cursor or row.cursor
     row.rows_ref = fold.note_reference(event.output_ref)
     _count_rows(fold, event, envelope)
+    windows.came_back(fold.state, row, event)
     fold.retire("frames", row)
 
 
@@ -136,6 +143,7 @@ def failed(fold: Accumulator, event: FrameFailed, envelope: Envelope) -> None:
     if stage is not None:
         stage.frames_failed += 1
         stage.events_emitted += event.events_emitted
+        windows.was_lost(fold.state, stage, row.frame_id, event.error)
     fold.retire("frames", row)
 
 

@@ -12,7 +12,10 @@ from noetl.domain.events import (
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
 from noetl.domain.execution.frames import close_frame, stage_of
-from noetl.domain.execution.state import FrameRow, LoopRow
+from noetl.domain.execution.names import all_assigned
+from noetl.domain.execution.rows import FrameRow, LoopRow
+from noetl.domain.execution.state import LoopWork, StepOutcome
+from noetl.domain.execution.steps import work_ended
 from noetl.kernel.ids import LoopId
 
 
@@ -29,6 +32,15 @@ def started(fold: Accumulator, event: LoopStarted, envelope: Envelope) -> None:
         total=event.collection_size,
         collection_ref=fold.note_reference(event.collection_ref),
         last_event_id=envelope.event_id,
+    )
+    fold.state.loop_work[event.loop_id] = LoopWork(
+        loop_id=event.loop_id,
+        step=event.step,
+        visit=event.visit,
+        mode=event.mode,
+        total=event.collection_size or 0,
+        collection=event.collection,
+        collection_ref=event.collection_ref,
     )
 
 
@@ -124,6 +136,10 @@ def done(fold: Accumulator, event: LoopDone, envelope: Envelope) -> None:
     fold.state.execution.last_node_name = event.step
     if event.result is not None:
         fold.note_reference(event.result.reference)
+    fold.state.loop_work.pop(event.loop_id, None)
+    fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
+    ended = StepOutcome(result=event.result, error=event.error, loop_length=event.stats.total)
+    work_ended(fold, event.step, event.visit, ended)
     fold.retire("loops", row)
 
 

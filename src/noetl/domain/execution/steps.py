@@ -1,0 +1,116 @@
+"""How facts about steps and their routing change the state.
+
+A taken arc puts a token on its target, and entering a step takes tokens away: what is on its way
+is in the state, so nothing is lost between two appends.
+"""
+
+from collections.abc import Iterable
+
+from noetl.domain.events import ChildStarted, StepEntered, StepExited, StepSkipped
+from noetl.domain.events.envelope import Envelope
+from noetl.domain.events.values import Failure, Result
+from noetl.domain.execution.accumulator import Accumulator, FoldFunction
+from noetl.domain.execution.names import all_assigned
+from noetl.domain.execution.state import FailedStep, StepOutcome, StepState
+from noetl.kernel.ids import StepName
+
+UNEXPLAINED = Failure(kind="unknown", message="the step failed and did not say why")
+
+
+def entered(fold: Accumulator, event: StepEntered, envelope: Envelope) -> None:
+    step = fold.state.steps.get(event.step)
+    if step is not None and step.visit >= event.visit:
+        fold.unmatched()
+        return
+    fold.state.execution.last_node_name = event.step
+    fold.state.steps[event.step] = StepState(
+        visit=event.visit, status="RUNNING", entered_event_id=envelope.event_id
+    )
+    if event.step not in fold.state.open_steps:
+        fold.state.open_steps.append(event.step)
+    _take_tokens(fold, event.step, event.arrived_from)
+
+
+def exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:
+    if event.result is not None:
+        fold.note_reference(event.result.reference)
+    step = _leave(fold, event.step, event.visit, event.status)
+    if step is None:
+        return
+    step.exited_event_id = envelope.event_id
+    state = fold.state
+    result = event.result or (step.outcome.result if step.outcome is not None else None)
+    if result is not None:
+        state.results = {**state.results, event.step: result}
+    step.outcome = None
+    state.ctx = all_assigned(state.ctx, event.writes)
+    _put_tokens(fold, event.step, event.arcs)
+    if event.status == "FAILED" and not event.handled and state.failed is None:
+        state.failed = FailedStep(event.step, event.error or UNEXPLAINED)
+    if not event.arcs and not event.quiet:
+        state.ended_in = event.step
+
+
+def skipped(fold: Accumulator, event: StepSkipped, envelope: Envelope) -> None:
+    """A step may end without having been entered: skipped ones never are."""
+    step = _leave(fold, event.step, event.visit, "SKIPPED")
+    if step is not None:
+        step.exited_event_id = envelope.event_id
+        fold.state.tokens.pop(event.step, None)
+        _put_tokens(fold, event.step, event.arcs)
+
+
+def child_started(fold: Accumulator, event: ChildStarted, _envelope: Envelope) -> None:
+    fold.state.children[event.cycle] = event.child_execution_id
+
+
+def work_ended(fold: Accumulator, name: StepName, visit: int, outcome: StepOutcome) -> None:
+    """The work of a visit is done; what follows from it is the decider's to say."""
+    step = fold.state.steps.get(name)
+    if step is not None and step.visit == visit and step.exited_event_id is None:
+        step.outcome = outcome
+    prefix = f"{fold.state.execution.execution_id}/{name}/{visit}/"
+    for cycle in [cycle for cycle in fold.state.children if cycle.startswith(prefix)]:
+        del fold.state.children[cycle]
+
+
+def outcome(result: Result | None, error: Failure | None = None) -> StepOutcome:
+    return StepOutcome(result=result, error=error)
+
+
+def _leave(fold: Accumulator, name: StepName, visit: int, status: str) -> StepState | None:
+    step = fold.state.steps.get(name)
+    if step is None or step.visit < visit:
+        step = fold.state.steps[name] = StepState(visit=visit, status=status)
+    elif step.visit > visit or step.exited_event_id is not None:
+        fold.unmatched()
+        return None
+    step.status = status
+    if name in fold.state.open_steps:
+        fold.state.open_steps.remove(name)
+    fold.state.execution.last_node_name = name
+    return step
+
+
+def _put_tokens(fold: Accumulator, source: StepName, targets: Iterable[StepName]) -> None:
+    for target in targets:
+        fold.state.tokens.setdefault(target, []).append(source)
+
+
+def _take_tokens(fold: Accumulator, step: StepName, sources: Iterable[StepName]) -> None:
+    waiting = fold.state.tokens.get(step)
+    if waiting is None:
+        return
+    for source in sources:
+        if source in waiting:
+            waiting.remove(source)
+    if not waiting:
+        del fold.state.tokens[step]
+
+
+FOLDS: dict[type, FoldFunction] = {
+    StepEntered: entered,
+    StepExited: exited,
+    StepSkipped: skipped,
+    ChildStarted: child_started,
+}
