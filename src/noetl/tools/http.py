@@ -1,0 +1,239 @@
+"""Call an HTTP endpoint: one session for all calls, redirects that take no secret along."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urljoin
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
+from noetl.ports.tool_services import ToolServices
+from noetl.templates.secret import Secret, scrub
+from noetl.tools.failures import failed
+from noetl.tools.http_request import NO_EFFECT, Request, method_of, request_of
+from noetl.tools.http_response import (
+    advice_for,
+    check_response_type,
+    header_map,
+    kind_of_status,
+    parsed,
+    preview,
+    retry_after_seconds,
+)
+
+CONNECTIONS_MAX = 200
+TIMEOUT_SECONDS = 30.0
+RESPONSE_BYTES_MAX = 256 * 1024**2
+REDIRECTS_MAX = 10
+CHUNK_BYTES = 256 * 1024
+PARSED_ASIDE_BYTES_MIN = 1024**2  # a smaller body is parsed faster than a thread is found
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BECOMES_GET = frozenset({301, 302, 303})
+
+
+class HttpTool:
+    """A status that is not 2xx fails the call, with all that the target said.
+
+    A redirect that the author asked not to follow, and 304, are answers like any other.
+    """
+
+    waits = False
+
+    def __init__(
+        self, services: ToolServices, *, response_bytes_max: int = RESPONSE_BYTES_MAX
+    ) -> None:
+        self._clock = services.clock
+        self._response_bytes_max = response_bytes_max
+        self._session: aiohttp.ClientSession | None = None
+
+    def has_effect(self, parameters: Mapping[str, Any]) -> bool:
+        try:
+            return method_of(parameters) not in NO_EFFECT
+        except ToolFailed:
+            return True
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        request = request_of(call)
+        response_type = check_response_type(call.parameters.get("response_type"))
+        started = self._clock.monotonic()
+        seconds = TIMEOUT_SECONDS if call.timeout_seconds is None else call.timeout_seconds
+        with _translated(request, seconds):
+            async with asyncio.timeout(seconds):
+                answer = await self._answer(request, call.parameters)
+        value = await _value(request, answer, response_type)
+        value["elapsed"] = round(self._clock.monotonic() - started, 6)
+        told = {"status": answer.status, "headers": value["headers"]}
+        if self._is_good(answer.status, call.parameters):
+            return ToolResult(value=value, http=told)
+        raise self._failure(request, value, told)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+                cookie_jar=aiohttp.DummyCookieJar(),  # no call sees what another one was given
+                timeout=aiohttp.ClientTimeout(total=None),  # the whole call has one, redirects too
+            )
+        return self._session
+
+    async def _answer(self, request: Request, parameters: Mapping[str, Any]) -> "_Answer":
+        follow = _flag(parameters.get("follow_redirects"), default=True)
+        verify = _flag(parameters.get("verify_ssl"), default=True)
+        for _ in range(REDIRECTS_MAX + 1):
+            answer = await self._send(request, verify=verify)
+            target = answer.headers.get("Location") if follow else None
+            if answer.status not in _REDIRECTS or target is None:
+                return answer
+            request = _redirected(request, answer.status, target)
+        raise failed(
+            "client_error",
+            f"{request.method} {_shown(request)} was redirected more than {REDIRECTS_MAX} times",
+        )
+
+    async def _send(self, request: Request, *, verify: bool) -> "_Answer":
+        async with self._opened().request(
+            request.method,
+            request.url,
+            headers=request.headers,
+            data=request.body,
+            allow_redirects=False,
+            ssl=verify,
+        ) as response:
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                body += chunk
+                if len(body) > self._response_bytes_max:
+                    raise failed(
+                        "client_error",
+                        f"{request.method} {_shown(request)} answered with more than"
+                        f" {self._response_bytes_max} bytes; ask for less at once, by pages",
+                        code=str(response.status),
+                    )
+            return _Answer(request.url, response.status, response.headers, bytes(body))
+
+    def _is_good(self, status: int, parameters: Mapping[str, Any]) -> bool:
+        if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            return True
+        follow = _flag(parameters.get("follow_redirects"), default=True)
+        return status == HTTPStatus.NOT_MODIFIED or (status in _REDIRECTS and not follow)
+
+    def _failure(self, request: Request, value: dict[str, Any], told: dict[str, Any]) -> ToolFailed:
+        status = value["status_code"]
+        kind = kind_of_status(status)
+        wait = retry_after_seconds(value["headers"], self._clock.now())
+        said = preview(value["data"]) if value["data"] not in (None, "") else ""
+        message = f"{request.method} {_shown(request)} answered {status}; {advice_for(kind)}"
+        return failed(
+            kind,
+            scrub(f"{message}: {said}" if said else message, request.secrets),
+            code=str(status),
+            detail={"status": status} | ({} if wait is None else {"retry_after": wait}),
+            value=value,
+            http=told,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    url: URL  # of the last redirect
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def _redirected(request: Request, status: int, target: str) -> Request:
+    url = URL(urljoin(str(request.url), target))
+    if url.scheme not in ("http", "https") or not url.host:
+        raise failed("client_error", f"{_shown(request)} redirects to what is no HTTP address")
+    headers = CIMultiDict(request.headers)
+    if url.origin() != request.url.origin():
+        for name in request.private_headers:
+            headers.popall(name, None)
+    becomes_get = status in _BECOMES_GET and request.method not in ("GET", "HEAD")
+    if becomes_get:
+        headers.popall("Content-Type", None)
+    return Request(
+        "GET" if becomes_get else request.method,
+        url.with_user(None),
+        headers,
+        None if becomes_get else request.body,
+        request.private_headers,
+        request.secrets,
+    )
+
+
+async def _value(request: Request, answer: _Answer, response_type: str) -> dict[str, Any]:
+    headers = header_map(answer.headers)
+    try:
+        if len(answer.body) < PARSED_ASIDE_BYTES_MIN:
+            data, encoded = parsed(answer.body, headers, response_type)
+        else:
+            data, encoded = await asyncio.to_thread(parsed, answer.body, headers, response_type)
+    except ValueError as error:
+        raise failed(
+            "parse",
+            f"{request.method} {_shown(request)} did not answer with JSON: {error};"
+            " use `response_type: text` to see what it says",
+            code=str(answer.status),
+            http={"status": answer.status, "headers": scrub(headers, request.secrets)},
+        ) from None
+    if any(form in answer.body for secret in request.secrets for form in _forms(secret)):
+        data = scrub(data, request.secrets)
+    value = {
+        "status_code": answer.status,
+        "headers": scrub(headers, request.secrets),
+        "data": data,
+        "body": data,
+        "url": scrub(str(answer.url), request.secrets),
+    }
+    return value | ({"encoding": "base64"} if encoded else {})
+
+
+def _forms(secret: Secret) -> tuple[bytes, ...]:
+    """As it is, and as JSON would write it: looking for these is cheaper than a walk."""
+    text = secret.reveal()
+    return text.encode(), json.dumps(text)[1:-1].encode()
+
+
+def _shown(request: Request) -> str:
+    """The address for people: no password, no key of a credential in its query."""
+    return str(scrub(str(request.url), request.secrets))
+
+
+def _flag(value: Any, *, default: bool) -> bool:
+    if value is None or value == "":
+        return default
+    return str(value).strip().lower() not in ("false", "0", "no", "off")
+
+
+@contextmanager
+def _translated(request: Request, seconds: float) -> Iterator[None]:
+    """The driver's own words are not kept as a cause: they may show the whole address."""
+    what = f"{request.method} {_shown(request)}"
+    try:
+        yield
+    except TimeoutError:
+        message = f"{what} took longer than {seconds:g} s; raise `timeout`, or try again"
+        raise failed("timeout", message) from None
+    except aiohttp.ClientSSLError as error:
+        words = scrub(f"{what} has no trusted connection: {error}", request.secrets)
+        raise failed("connection", f"{words}; mend the certificate", retryable=False) from None
+    except (aiohttp.ClientError, OSError) as error:
+        words = scrub(f"{type(error).__name__}: {error}", request.secrets)
+        raise failed("connection", f"{what} failed ({words}); try again") from None
+    except ValueError as error:
+        words = scrub(str(error), request.secrets)
+        raise failed("client_error", f"{what} cannot be sent: {words}") from None

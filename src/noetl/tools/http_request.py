@@ -1,0 +1,200 @@
+"""A task's parameters and credentials as one HTTP request, ready to be sent and sent again."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+from noetl.ports.tool import ToolCall
+from noetl.templates.secret import Secret
+from noetl.tools.credential_fields import http_fields, secrets_of
+from noetl.tools.failures import failed
+
+NO_EFFECT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+
+_FORM = "application/x-www-form-urlencoded"
+_METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
+_WRITTEN_OUT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NOT_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    url: URL
+    headers: "CIMultiDict[str]"
+    body: bytes | None
+    private_headers: frozenset[str]  # in lower case; they stay with the host they were meant for
+    secrets: tuple[Secret, ...]
+
+
+def method_of(parameters: Mapping[str, Any]) -> str:
+    method = str(parameters.get("method") or "GET").strip().upper()
+    if not _METHOD.fullmatch(method):
+        raise failed("client_error", "`method` is not a method of HTTP; write GET, POST, …")
+    return method
+
+
+def request_of(call: ToolCall) -> Request:
+    parameters = call.parameters
+    method = method_of(parameters)
+    headers = _headers(parameters.get("headers"))
+    params = _pairs("params", parameters.get("params"))
+    secrets, private = secrets_of(call), {"authorization", "cookie"}
+    for credential in call.credentials.values():
+        fields = http_fields(credential)
+        private |= {name.lower() for name in fields.headers}
+        for name, text in fields.headers.items():
+            headers.setdefault(name, _header_text(name, text))
+        params += list(fields.params.items())
+    url, user_info = _url(parameters.get("url"), params)
+    if user_info:
+        headers.setdefault("Authorization", _basic(user_info))
+        password = user_info.partition(":")[2]
+        secrets += [Secret(text) for text in (password, unquote(password), _basic(user_info))]
+    body = _body(parameters, headers)
+    if method not in NO_EFFECT and call.idempotency_key:
+        headers.setdefault(IDEMPOTENCY_HEADER, call.idempotency_key)
+    return Request(method, url, headers, body, frozenset(private), tuple(secrets))
+
+
+def _basic(user_info: str) -> str:
+    return "Basic " + base64.b64encode(unquote(user_info).encode()).decode()
+
+
+def _url(value: Any, params: list[tuple[str, str]]) -> tuple[URL, str]:
+    """The address with its query, and the user and password that were written into it."""
+    try:
+        parts = urlsplit(str(value or "").strip())
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
+        user_info, _, host = parts.netloc.rpartition("@")
+        query = "&".join(part for part in (parts.query, urlencode(params)) if part)
+        text = urlunsplit((parts.scheme, host, parts.path, query, ""))
+        # What is written out already stays as it is: signatures are made over the very bytes.
+        url = URL(text, encoded=bool(_WRITTEN_OUT.fullmatch(text)))
+        is_whole = is_whole and url.port is not None
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise failed("client_error", "`url` is not a whole address; begin with http:// or https://")
+    return url, user_info
+
+
+def _headers(value: Any) -> "CIMultiDict[str]":
+    headers: CIMultiDict[str] = CIMultiDict()
+    for name, item in _mapping("headers", value).items():
+        if item is not None:
+            headers[str(name)] = _header_text(str(name), _text(item))
+    return headers
+
+
+def _header_text(name: str, text: str) -> str:
+    if not _HEADER_NAME.fullmatch(name) or _NOT_IN_HEADERS.search(text):
+        raise failed(
+            "client_error",
+            f"the header {name!r} has a character that headers cannot have, such as a line break",
+        )
+    return text.strip()
+
+
+def _mapping(name: str, value: Any) -> Mapping[Any, Any]:
+    if isinstance(value, str) and value.strip():
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = []
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, Mapping):
+        raise failed("client_error", f"`{name}` is not a map; write `name: value` lines")
+    return value
+
+
+def _pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    """Nothing is sent for None; a list is sent as several values of one name."""
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        return parse_qsl(value.lstrip("?"), keep_blank_values=True)
+    return [
+        (str(key), _text(item))
+        for key, items in _mapping(name, value).items()
+        for item in (items if isinstance(items, list | tuple) else [items])
+        if item is not None
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | Mapping | list):
+        return msgspec.json.encode(value).decode()
+    return str(value)
+
+
+def _body(parameters: Mapping[str, Any], headers: "CIMultiDict[str]") -> bytes | None:
+    """The first that is given decides: json, payload, form, data, body."""
+    given = (name for name in ("json", "payload", "form", "data", "body"))
+    name = next((name for name in given if parameters.get(name) is not None), None)
+    if name is None:
+        return None
+    value = parameters[name]
+    content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    is_form = name == "form" or (content_type == _FORM and isinstance(value, Mapping))
+    if content_type == "multipart/form-data" and isinstance(value, Mapping):
+        body, headers["Content-Type"] = _multipart(_pairs(name, value))
+        return body
+    if is_form:
+        headers.setdefault("Content-Type", _FORM)
+        return urlencode(_pairs(name, value)).encode()
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str) and (name in ("data", "body") or _is_json(value)):
+        kind = "application/json" if _is_json(value) else "text/plain; charset=utf-8"
+        headers.setdefault("Content-Type", kind)
+        return value.encode()
+    headers.setdefault("Content-Type", "application/json")
+    return _encoded(name, value)
+
+
+def _encoded(name: str, value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise failed("transform", f"`{name}` cannot be written as JSON: {error}") from error
+
+
+def _is_json(text: str) -> bool:
+    """Text that a template made of an object or a list; a bare word or number is just text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _multipart(pairs: list[tuple[str, str]]) -> tuple[bytes, str]:
+    # A boundary that cannot be inside, without chance: the same call has the same bytes.
+    boundary = f"noetl-{hashlib.sha256(repr(pairs).encode()).hexdigest()[:32]}"
+
+    def lines() -> Iterator[str]:
+        for name, text in pairs:
+            quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+            yield f"--{boundary}"
+            yield f'Content-Disposition: form-data; name="{quoted}"'
+            yield ""
+            yield text
+        yield f"--{boundary}--"
+        yield ""
+
+    return "\r\n".join(lines()).encode(), f"multipart/form-data; boundary={boundary}"

@@ -1,0 +1,143 @@
+"""An answer as plain data, and which kind of failure a status stands for."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Final, NoReturn
+
+from noetl.kernel import instant
+from noetl.kernel.instant import Instant
+from noetl.tools.failures import failed
+from noetl.tools.sql_results import number
+
+RESPONSE_TYPES: Final = ("auto", "json", "text", "bytes")
+PREVIEW_CHARS_MAX = 300
+
+_LONG_NUMBER = re.compile(rb"\d{19}")  # may be more than an encoder can carry
+
+_KINDS: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "auth",
+    HTTPStatus.FORBIDDEN: "auth",
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.REQUEST_TIMEOUT: "timeout",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit",
+}
+_ADVICE = {
+    "auth": "check the credential and what it may do",
+    "not_found": "check the url",
+    "timeout": "try again",
+    "rate_limit": "call less often, or try again later",
+    "client_error": "check what is sent",
+    "server_error": "try again later",
+}
+
+
+def kind_of_status(status: int) -> str:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return "server_error"
+    return _KINDS.get(status, "client_error")
+
+
+def advice_for(kind: str) -> str:
+    return _ADVICE[kind]
+
+
+def header_map(headers: Mapping[str, str]) -> dict[str, str]:
+    """Names in lower case; what was sent several times is joined, as HTTP has it."""
+    joined: dict[str, str] = {}
+    for name, text in headers.items():
+        known = joined.get(name.lower())
+        joined[name.lower()] = text if known is None else f"{known}, {text}"
+    return joined
+
+
+def retry_after_seconds(headers: Mapping[str, str], now: Instant) -> float | None:
+    """How long the target asks to wait, said in seconds or as a date."""
+    said = headers.get("retry-after", "").strip()
+    if said.isdigit():
+        return float(said)
+    try:
+        until = parsedate_to_datetime(said)
+    except (TypeError, ValueError):
+        return None
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max(0.0, _seconds_until(until, now))
+
+
+def _seconds_until(moment: datetime, now: Instant) -> float:
+    return (moment - instant.to_datetime(now)).total_seconds()
+
+
+def parsed(body: bytes, headers: Mapping[str, str], response_type: str) -> tuple[Any, bool]:
+    """The body as plain data, and whether it had to become base64."""
+    if response_type == "bytes":
+        return base64.b64encode(body).decode(), True
+    content_type, charset = _content_type(headers.get("content-type", ""))
+    if response_type == "json":
+        return _json(body), False
+    is_json = content_type.endswith(("/json", "+json")) or not content_type
+    if response_type == "auto" and is_json and body.strip():
+        try:
+            return _json(body), False
+        except ValueError:
+            pass  # the target said JSON and meant something else: its words are still worth having
+    return _text(body, charset, lossy=response_type == "text")
+
+
+def _content_type(header: str) -> tuple[str, str]:
+    content_type, _, rest = header.partition(";")
+    charset = "utf-8"
+    for part in rest.split(";"):
+        name, _, text = part.partition("=")
+        if name.strip().lower() == "charset":
+            charset = text.strip().strip('"') or charset
+    return content_type.strip().lower(), charset
+
+
+def _text(body: bytes, charset: str, *, lossy: bool) -> tuple[str, bool]:
+    try:
+        return body.decode(charset), False
+    except (LookupError, UnicodeDecodeError):
+        pass
+    if lossy:
+        return body.decode("utf-8", errors="replace"), False
+    return base64.b64encode(body).decode(), True
+
+
+def _json(body: bytes) -> Any:
+    """Raises ValueError also for what Python would take and JSON does not have."""
+    integer = _integer if _LONG_NUMBER.search(body) else None
+    try:
+        value = json.loads(body, parse_constant=_refuse, parse_int=integer)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if b"\\u" in body:
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
+    return value
+
+
+def _integer(digits: str) -> int | float | str:
+    return number(int(digits))
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def check_response_type(value: Any) -> str:
+    word = str(value or "auto").lower()
+    word = {"binary": "bytes", "base64": "bytes"}.get(word, word)
+    if word not in RESPONSE_TYPES:
+        raise failed("client_error", f"`response_type` is none of {', '.join(RESPONSE_TYPES)}")
+    return word
+
+
+def preview(data: Any) -> str:
+    """The beginning of what the target said, on one line."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    words = " ".join(text.split())
+    return words if len(words) <= PREVIEW_CHARS_MAX else words[:PREVIEW_CHARS_MAX] + "…"

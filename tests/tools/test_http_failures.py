@@ -1,0 +1,236 @@
+"""The http tool against a real server: how calls fail, and what they never tell."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from noetl.domain.credential import OpenCredential
+from noetl.kernel.canonical_json import check_plain
+from noetl.ports.tool import ToolFailed, ToolResult
+from noetl.servers.process import LOOPBACK, free_ports
+from noetl.tools.http import HttpTool
+from tests.tools.http_target import Target, serving
+from tests.tools.tool_calls import call, services
+
+SECRET = 'k"ey-very/secret'
+
+
+@pytest.fixture
+async def target() -> AsyncIterator[Target]:
+    async with serving() as target:
+        yield target
+
+
+@pytest.fixture
+async def tool(tmp_path: Path) -> AsyncIterator[HttpTool]:
+    tool = HttpTool(services(tmp_path))
+    yield tool
+    await tool.close()
+
+
+async def run(tool: HttpTool, parameters: dict[str, Any], **further: Any) -> ToolResult:
+    result = await tool.run(call("http", parameters, **further))
+    check_plain(result.value)
+    return result
+
+
+async def failure(tool: HttpTool, parameters: dict[str, Any], **further: Any) -> ToolFailed:
+    with pytest.raises(ToolFailed) as raised:
+        await tool.run(call("http", parameters, **further))
+    return raised.value
+
+
+def opened(kind: str, **data: Any) -> dict[str, OpenCredential]:
+    return {"": OpenCredential(name="mine", type=kind, data=data)}
+
+
+async def test_json_that_was_asked_for_and_is_none_fails(tool: HttpTool, target: Target) -> None:
+    failed = await failure(tool, {"url": target.url, "response_type": "json"})
+    assert failed.failure.kind == "parse"
+    assert failed.http is not None
+    assert failed.http["status"] == 200
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "retryable"),
+    [
+        (400, "client_error", False),
+        (401, "auth", False),
+        (403, "auth", False),
+        (404, "not_found", False),
+        (408, "timeout", True),
+        (409, "client_error", False),
+        (422, "client_error", False),
+        (429, "rate_limit", True),
+        (451, "client_error", False),
+        (499, "client_error", False),
+        (500, "server_error", True),
+        (503, "server_error", True),
+        (599, "server_error", True),
+        (304, None, False),
+        (204, None, False),
+        (302, "client_error", False),  # without a place to go
+    ],
+)
+async def test_t1_the_status_says_which_kind_of_failure_it_is(
+    tool: HttpTool, target: Target, status: int, kind: str | None, retryable: bool
+) -> None:
+    body = {} if status in (204, 304) else {"text": '{"why": "because"}'}
+    target.answers["/s"] = {"status": status, **body, "content_type": "application/json"}
+    if kind is None:
+        assert (await run(tool, {"url": f"{target.url}/s"})).value["status_code"] == status
+        return
+    failed = await failure(tool, {"url": f"{target.url}/s"})
+    assert (failed.failure.kind, failed.failure.retryable) == (kind, retryable)
+    assert failed.failure.code == str(status)
+    assert failed.value["data"] == {"why": "because"}
+    assert failed.http == {"status": status, "headers": failed.value["headers"]}
+    assert "because" in failed.failure.message
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("7", 7.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None)],
+)
+async def test_a_busy_target_says_when_to_come_back(
+    tool: HttpTool, target: Target, said: str, seconds: float | None
+) -> None:
+    target.answers["/s"] = {"status": 429, "headers": {"Retry-After": said}}
+    failed = await failure(tool, {"url": f"{target.url}/s"})
+    assert failed.failure.detail.get("retry_after") == seconds
+
+
+async def test_t1_a_target_that_is_away_or_hangs_up_is_a_connection_failure(
+    tool: HttpTool, target: Target
+) -> None:
+    [port] = free_ports(1)
+    for url in (f"http://{LOOPBACK}:{port}", f"{target.url}/cut"):
+        failed = await failure(tool, {"url": url, "method": "POST"})
+        assert (failed.failure.kind, failed.failure.retryable) == ("connection", True)
+
+
+async def test_t3_a_timeout_fails_the_call_and_hangs_up(tool: HttpTool, target: Target) -> None:
+    failed = await failure(tool, {"url": f"{target.url}/hang"}, timeout_seconds=0.2)
+    assert (failed.failure.kind, failed.failure.retryable) == ("timeout", True)
+    await target.until_hanging(0)
+
+
+async def test_t3_a_cancelled_call_hangs_up(tool: HttpTool, target: Target) -> None:
+    running = asyncio.ensure_future(tool.run(call("http", {"url": f"{target.url}/hang"})))
+    await target.until_hanging(1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await target.until_hanging(0)
+
+
+@pytest.mark.parametrize(
+    ("credentials", "header", "text"),
+    [
+        (opened("bearer", token=SECRET), "authorization", f"Bearer {SECRET}"),
+        (opened("basic", user="u", password=SECRET), "authorization",
+         "Basic " + base64.b64encode(f"u:{SECRET}".encode()).decode()),
+        (opened("api_key", key=SECRET, header="X-Mine"), "x-mine", SECRET),
+        (opened("http", headers={"X-A": SECRET}), "x-a", SECRET),
+    ],
+)  # fmt: skip
+async def test_t4_credentials_are_sent_and_never_told(
+    tool: HttpTool,
+    target: Target,
+    credentials: dict[str, OpenCredential],
+    header: str,
+    text: str,
+) -> None:
+    echoed = json.dumps({"you": text, "plain": SECRET})
+    target.answers["/s"] = {
+        "status": 500, "text": echoed, "content_type": "application/json",
+        "headers": {"X-Echo": text},
+    }  # fmt: skip
+    failed = await failure(tool, {"url": f"{target.url}/s"}, credentials=credentials)
+    assert target.seen[0].headers[header] == text
+    told = json.dumps([failed.failure.message, failed.value, failed.http, repr(failed.__cause__)])
+    assert text.rpartition(" ")[2] not in str(json.loads(told))
+    assert "secret" not in told
+
+
+async def test_t4_a_key_in_the_query_is_sent_and_never_told(tool: HttpTool, target: Target) -> None:
+    credentials = opened("api_key", key=SECRET, **{"in": "query"}, param="key")
+    target.answers["/s"] = {"status": 404, "text": "no"}
+    failed = await failure(tool, {"url": f"{target.url}/s?a=1"}, credentials=credentials)
+    assert target.seen[0].query == [("a", "1"), ("key", SECRET)]
+    assert "secret" not in f"{failed.failure} {failed.value}"
+
+    [port] = free_ports(1)
+    failed = await failure(tool, {"url": f"http://{LOOPBACK}:{port}"}, credentials=credentials)
+    assert "secret" not in f"{failed.failure} {failed.__cause__!r}"
+
+
+async def test_t4_a_password_in_the_address_is_sent_as_a_header_and_never_told(
+    tool: HttpTool, target: Target
+) -> None:
+    target.answers["/s"] = {"status": 401}
+    url = target.url.replace("//", "//me:pass%40word@") + "/s"
+    failed = await failure(tool, {"url": url})
+    expected = "Basic " + base64.b64encode(b"me:pass@word").decode()
+    assert target.seen[0].headers["authorization"] == expected
+    assert "word" not in f"{failed.failure} {failed.value}"
+
+
+async def test_the_authors_header_comes_before_the_credentials(
+    tool: HttpTool, target: Target
+) -> None:
+    headers = {"authorization": "Mine"}
+    credentials = opened("bearer", token=SECRET)
+    await run(tool, {"url": target.url, "headers": headers}, credentials=credentials)
+    assert target.seen[0].headers["authorization"] == "Mine"
+
+
+async def test_t4_a_redirect_to_another_host_takes_no_secret_along(
+    tool: HttpTool, target: Target
+) -> None:
+    async with serving() as other:
+        target.answers["/a"] = {"status": 307, "headers": {"Location": f"{other.url}/b"}}
+        credentials = opened("api_key", key=SECRET, header="X-Mine")
+        headers = {"Authorization": "Bearer abc", "X-Other": "1"}
+        await run(tool, {"url": f"{target.url}/a", "headers": headers}, credentials=credentials)
+        [seen] = other.seen
+        assert not {"x-mine", "authorization"} & set(seen.headers)
+        assert seen.headers["x-other"] == "1"
+
+
+async def test_an_answer_that_is_too_large_is_left(tmp_path: Path, target: Target) -> None:
+    small = HttpTool(services(tmp_path), response_bytes_max=1000)
+    target.answers["/a"] = {"body": b"x" * 1001}
+    failed = await failure(small, {"url": f"{target.url}/a"})
+    assert "more than 1000 bytes" in failed.failure.message
+    assert not failed.failure.retryable
+    await small.close()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({}, "whole address"),
+        ({"url": "ftp://x"}, "whole address"),
+        ({"url": "http://[::1"}, "whole address"),
+        ({"url": "http://h:99999/"}, "whole address"),
+        ({"url": "http://h", "method": "G T"}, "method"),
+        ({"url": "http://h", "headers": "x"}, "not a map"),
+        ({"url": "http://h", "headers": {"A": "b\nC: d"}}, "line break"),
+        ({"url": "http://h", "headers": {"A B": "c"}}, "header 'A B'"),
+        ({"url": "http://h", "params": [1]}, "not a map"),
+        ({"url": "http://h", "json": {"a": object()}}, "JSON"),
+        ({"url": "http://h", "response_type": "xml"}, "response_type"),
+    ],
+)
+async def test_t4_what_cannot_be_sent_says_what_to_change(
+    tool: HttpTool, parameters: dict[str, Any], words: str
+) -> None:
+    failed = await failure(tool, parameters)
+    assert words in failed.failure.message
+    assert not failed.failure.retryable
