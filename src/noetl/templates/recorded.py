@@ -1,11 +1,12 @@
 """Results as events carry them, and as templates see them.
 
-An event's result is `{"value": …}`, or `{"tasks": {name: …}, "order": [names]}` for a pipeline.
+An event's result is `{"value": …}`, `{"tasks": {name: …}, "order": [names]}` for a pipeline, or
+`{"loop": {"results": […], "stats": {…}, "count": n}}` for a loop.
 A large one lies in the payload store in the same form; the event keeps the block that `extract`
 makes of it, and what the block lacks is a `Reference` until somebody fetches it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from noetl.domain.events.values import Result, ResultReference
@@ -16,6 +17,7 @@ from noetl.templates.reference import UNKNOWN, Cut, Reference
 VALUE = "value"
 TASKS = "tasks"
 ORDER = "order"
+LOOP = "loop"
 
 Fetched = Mapping[str, Any]
 """Contents of payloads by their uri, decoded."""
@@ -43,6 +45,29 @@ def referred_result(
     return Result(status=status, reference=reference, context=context)
 
 
+class RecordedResults(Mapping[str, Any]):
+    """Results of steps by name, each opened when it is asked for."""
+
+    def __init__(self, results: Mapping[Any, Result], fetched: Fetched | None = None) -> None:
+        self._results = results
+        self._fetched = fetched
+        self._opened: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._opened:
+            self._opened[name] = value_of(self._results[name], self._fetched)
+        return self._opened[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._results
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+
 def value_of(result: Result, fetched: Fetched | None = None) -> Any:
     """What templates get: plain data, a PipelineResult, or references where it is too large."""
     reference = result.reference
@@ -57,7 +82,14 @@ def _opened(content: Mapping[str, Any]) -> Any:
     if TASKS in content:
         tasks = content[TASKS]
         return PipelineResult({name: tasks[name] for name in content[ORDER]})
+    if LOOP in content:
+        return _loop_value(content[LOOP], content[LOOP].get("results"))
     return content.get(VALUE)
+
+
+def _loop_value(loop: Mapping[str, Any], rows: Any) -> dict[str, Any]:
+    """`data` is another name for the rows' results, which playbooks read as a list."""
+    return {**loop, "results": rows, "data": rows}
 
 
 def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any:
@@ -74,6 +106,13 @@ def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any
             for name in block[ORDER]
         }
         return PipelineResult(parts)
+    if LOOP in block:
+        rows = cut.within.get(LOOP, Cut()).within.get("results", UNKNOWN)
+        known = block[LOOP].get("results", [])
+        path = (LOOP, "results")
+        return _loop_value(
+            block[LOOP], Reference(reference.uri, known, rows, path=path, facts=facts)
+        )
     if VALUE not in block:
         return Reference(reference.uri, None, UNKNOWN, path=(VALUE,), facts=facts)
     inner = cut.within.get(VALUE)

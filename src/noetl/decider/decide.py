@@ -1,0 +1,178 @@
+"""What should happen next. `decide` reads state alone, never the event that woke it.
+
+A decision's fact lands in the same append as its cause, so being woken twice asks nothing twice.
+"""
+
+from noetl.decider import loops
+from noetl.decider.answers import Decided, Incomplete, Missing
+from noetl.decider.evaluate import holds
+from noetl.decider.routing import exit_of, result_of_step, skip_of
+from noetl.decider.view import View
+from noetl.domain.events import (
+    CommandIssued,
+    LoopDone,
+    PlaybookCompleted,
+    PlaybookFailed,
+    StepEntered,
+)
+from noetl.domain.events.loop import LoopStats
+from noetl.domain.events.values import Failure
+from noetl.domain.playbook.model import Step
+from noetl.kernel.ids import CommandId, ExecutionId, StepName, loop_id
+from noetl.templates.errors import TemplateError
+
+PIPELINE = "task_sequence"
+"""What a command's tool is called when it is several."""
+
+
+def decide(view: View) -> tuple[Decided, ...] | Missing:
+    """The next events, none when everything waits, or what has to be fetched or stored first.
+
+    Ask again after appending: what follows from these events is the next answer.
+    """
+    if view.state.execution.status != "RUNNING":
+        return ()
+    try:
+        return tuple(
+            _finished_loops(view)
+            or _finished_steps(view)
+            or _started_work(view)
+            or _entered_steps(view)
+            or _end(view)
+        )
+    except Incomplete as unfinished:
+        return unfinished.missing
+
+
+def command_id(execution: ExecutionId, step: StepName, visit: int, attempt: int) -> CommandId:
+    """`execution/step/visit/iteration/try`; a command outside a loop is iteration 0."""
+    return CommandId(f"{execution}/{step}/{visit}/0/{attempt}")
+
+
+def _finished_loops(view: View) -> list[Decided]:
+    decided: list[Decided] = []
+    for work in view.state.loop_work.values():
+        if loops.is_drained(work):
+            decided += loops.closed(view, work)
+    return decided
+
+
+def _finished_steps(view: View) -> list[Decided]:
+    """One at a time: what one step sets, the next one's guards must see."""
+    for name in view.state.open_steps:
+        step = view.plan.playbook.steps.get(name)
+        state = view.state.steps[name]
+        if step is not None and (state.outcome is not None or _does_nothing(step)):
+            return [exit_of(view, step, state)]
+    return []
+
+
+def _started_work(view: View) -> list[Decided]:
+    decided: list[Decided] = []
+    for name in view.state.open_steps:
+        step = view.plan.playbook.steps.get(name)
+        if step is not None and not _does_nothing(step):
+            decided += _work(view, step)
+    return decided
+
+
+def _work(view: View, step: Step) -> list[Decided]:
+    state = view.state.steps[step.name]
+    if step.loop is not None:
+        name = loop_id(step.name, state.visit)
+        return [] if name in view.state.loops else _loop(view, step, state.visit)
+    command = command_id(view.state.execution.execution_id, step.name, state.visit, state.attempt)
+    if command in view.state.commands:
+        return []
+    tool = PIPELINE if step.is_pipeline else step.tasks[0].kind
+    issued = CommandIssued(
+        step=step.name,
+        tool=tool,
+        visit=state.visit,
+        attempt=state.attempt,
+        attempts_max=view.attempts_max,
+    )
+    return [Decided(event=issued, command_id=command)]
+
+
+def _loop(view: View, step: Step, visit: int) -> list[Decided]:
+    try:
+        return loops.opened(view, step, visit)
+    except TemplateError as error:
+        failure = Failure(kind="template", message=f"loop of step {step.name!r}: {error}")
+        done = LoopDone(
+            loop_id=loop_id(step.name, visit),
+            step=step.name,
+            status="failed",
+            stats=LoopStats(total=0),
+            visit=visit,
+            error=failure,
+        )
+        return [_loop_start(step, visit), Decided(event=done)]
+
+
+def _loop_start(step: Step, visit: int) -> Decided:
+    return Decided(event=loops.without_items(step, visit))
+
+
+def _entered_steps(view: View) -> list[Decided]:
+    state = view.state
+    if not state.steps and not state.tokens:
+        return [_enter(view, view.plan.playbook.entry, ())]
+    if state.failed is not None:  # what runs may end; nothing new begins
+        return []
+    return [
+        _enter(view, name, tuple(sources) if name in view.plan.graph.joins else (sources[0],))
+        for name, sources in state.tokens.items()
+        if name in view.plan.playbook.steps
+        and name not in state.open_steps
+        and not _may_still_arrive(view, name)
+    ]
+
+
+def _enter(view: View, name: StepName, arrived_from: tuple[StepName, ...]) -> Decided:
+    step = view.plan.playbook.steps[name]
+    before = view.state.steps.get(name)
+    visit = 1 if before is None else before.visit + 1
+    if not _is_admitted(view, step):
+        return skip_of(view, step, visit)
+    return Decided(event=StepEntered(step=name, visit=visit, arrived_from=arrived_from))
+
+
+def _is_admitted(view: View, step: Step) -> bool:
+    """The first rule that holds decides; a rule that cannot be judged is passed over."""
+    for rule in step.policy.admit:
+        try:
+            if holds(rule.when, view.bindings(step.name)):
+                return rule.allow
+        except TemplateError:
+            continue
+    return True
+
+
+def _may_still_arrive(view: View, join: StepName) -> bool:
+    """Whether something upstream of a join is running or about to."""
+    upstream = view.plan.upstream.get(join)
+    if upstream is None:
+        return False
+    state = view.state
+    return any(name in upstream for name in state.open_steps) or any(
+        name in upstream for name in state.tokens
+    )
+
+
+def _end(view: View) -> list[Decided]:
+    state = view.state
+    waiting = [name for name in state.tokens if name in view.plan.playbook.steps]
+    if state.open_steps or (waiting and state.failed is None):
+        return []
+    if state.failed is not None:
+        failed = PlaybookFailed(error=state.failed.error, step=state.failed.step)
+        return [Decided(event=failed)]
+    ended_in = state.ended_in
+    result = result_of_step(view, ended_in)
+    return [Decided(event=PlaybookCompleted(step=ended_in, result=result))]
+
+
+def _does_nothing(step: Step) -> bool:
+    return not step.tasks and step.loop is None

@@ -1,0 +1,75 @@
+"""Templates on the control plane: values that may be recorded, and guards."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.decider.answers import Incomplete
+from noetl.domain.playbook.values import Assignment, Condition
+from noetl.kernel import canonical_json
+from noetl.kernel.errors import EventInvalid
+from noetl.templates.bindings import Bindings
+from noetl.templates.errors import Need, TemplateFailed
+from noetl.templates.layered import Layered, PipelineResult, plain_result
+from noetl.templates.reference import Reference
+from noetl.templates.render import Needs, Verdict, judge, render
+from noetl.templates.secret import masked
+
+WRITES_BYTES_MAX = 65_536
+"""What `set` may put into the log at once; larger values stay results and are read by name."""
+
+
+def evaluated(value: Any, bindings: Bindings) -> Any:
+    """Plain data that may be recorded. Raises TemplateError, or Incomplete for what is missing."""
+    rendered = render(value, bindings)
+    if isinstance(rendered, Needs):
+        raise Incomplete(rendered)
+    plain = masked(_plain(rendered.value))
+    try:
+        canonical_json.check_plain(plain)
+    except EventInvalid as error:
+        raise TemplateFailed(f"gives a value that cannot be recorded: {error}") from error
+    return plain
+
+
+def holds(when: Condition, bindings: Bindings) -> bool:
+    """Raises TemplateError when the guard cannot be judged."""
+    if isinstance(when, bool):
+        return when
+    judged = judge(when, bindings)
+    if isinstance(judged, Needs):
+        raise Incomplete(judged)
+    if judged.verdict is Verdict.RAISED and judged.error is not None:
+        raise judged.error
+    return judged.verdict is Verdict.HOLDS
+
+
+def check_writes(writes: Mapping[str, Any]) -> None:
+    """A value that grows with the data must not grow with every event."""
+    size = len(msgspec.json.encode(writes)) if writes else 0
+    if size > WRITES_BYTES_MAX:
+        largest = max(writes, key=lambda name: len(msgspec.json.encode(writes[name])))
+        raise TemplateFailed(
+            f"`set` writes {size} bytes, mostly to {largest!r}; at most {WRITES_BYTES_MAX} fit."
+            " Leave large values in the step's result and read them by the step's name"
+        )
+
+
+def targets_of(assignments: Iterable[Assignment]) -> Iterable[tuple[str, Any]]:
+    """Outside a pipeline every scope means the execution's own names."""
+    return ((assignment.name, assignment.value) for assignment in assignments)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Reference):
+        raise Incomplete(Needs(frozenset({Need(value.payload, value.path)})))
+    if isinstance(value, Layered):
+        return _plain(value.whole)
+    if isinstance(value, PipelineResult):
+        return _plain(plain_result(value))
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

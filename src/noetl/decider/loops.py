@@ -1,0 +1,199 @@
+"""How a loop begins and ends: its items, its policy, and what its rows came to."""
+
+from typing import Any
+
+import msgspec
+
+from noetl.decider.answers import AssembleFirst, Decided, Incomplete, StoreFirst
+from noetl.decider.evaluate import evaluated
+from noetl.decider.view import Closing, View
+from noetl.domain.events import LoopDone, LoopStarted, StageClosed, StageOpened
+from noetl.domain.events.loop import LoopStats
+from noetl.domain.events.values import Failure
+from noetl.domain.execution.state import LoopWork
+from noetl.domain.playbook.loop import Collection, Loop
+from noetl.domain.playbook.model import Step
+from noetl.kernel.ids import loop_id
+from noetl.templates.bindings import Bindings
+from noetl.templates.errors import TemplateFailed
+from noetl.templates.recorded import LOOP, inline_result
+
+COLLECTION_BYTES_MAX = 65_536
+RESULTS_BYTES_MAX = 102_400
+IN_FLIGHT_WAITING = 32
+"""Rows at once when their tools mostly wait for others and the author set no bound."""
+
+_BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
+
+
+def opened(view: View, step: Step, visit: int) -> list[Decided]:
+    """The first events of a loop. Raises TemplateError, or Incomplete."""
+    loop = step.loop
+    if loop is None or not isinstance(loop.over, Collection):
+        raise TemplateFailed("loops over a cursor run on stages, which this engine has not yet")
+    name = loop_id(step.name, visit)
+    bindings = view.bindings(step.name)
+    stored = view.collections.get(name)
+    items: list[Any] | None = None
+    if stored is None:
+        items = as_items(evaluated(loop.over.value, bindings))
+        if len(msgspec.json.encode(items)) > COLLECTION_BYTES_MAX:
+            raise Incomplete(StoreFirst(name, items))
+    started = LoopStarted(
+        loop_id=name,
+        step=step.name,
+        mode=loop.mode,
+        visit=visit,
+        collection_size=stored.size if stored is not None else len(items or ()),
+        collection=items,
+        collection_ref=None if stored is None else stored.reference,
+    )
+    stage = StageOpened(
+        stage_kind="fanout" if loop.mode == "fanout" else "loop",
+        step=step.name,
+        visit=visit,
+        loop_id=name,
+        frame_policy=policy_of(view, step, loop, bindings),
+    )
+    return [Decided(event=started), Decided(event=stage, loop_id=name)]
+
+
+def without_items(step: Step, visit: int) -> LoopStarted:
+    """A loop whose items could not be found: it begins, so that its end has a beginning."""
+    mode = "sequential" if step.loop is None else step.loop.mode
+    return LoopStarted(loop_id=loop_id(step.name, visit), step=step.name, mode=mode, visit=visit)
+
+
+def as_items(value: Any) -> list[Any]:
+    """A list as it is; one thing is a list of one; nothing is no items."""
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return value
+    if isinstance(value, (dict, str)):
+        return [value]
+    raise TemplateFailed(
+        f"`loop.in` gives {value!r}, which has no items; use a list, or a template that gives one"
+    )
+
+
+def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings) -> dict[str, Any]:
+    """The bounds of frames and rows, rendered once and recorded."""
+    frame = loop.frame
+    chosen = {
+        "max_in_flight": loop.max_in_flight,
+        "max_rows": frame.rows_max,
+        "max_seconds": frame.seconds_max,
+        "max_bytes": frame.bytes_max,
+        "lease_seconds": frame.lease_seconds,
+        "heartbeat_seconds": frame.heartbeat_seconds,
+        "row_concurrency": frame.row_concurrency,
+        "max_attempts": frame.attempts_max,
+    }
+    policy = {
+        name: _number(name, evaluated(value, bindings))
+        for name, value in chosen.items()
+        if value is not None
+    }
+    if loop.mode == "sequential":
+        policy |= {"max_in_flight": 1, "row_concurrency": 1}
+    elif "max_in_flight" not in policy:
+        is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
+        policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
+    return {**policy, "process": frame.process, "failure": step.policy.failure}
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number <= 0:
+        raise TemplateFailed(f"{name} is {value!r}; use a number above 0")
+    return int(number) if number.is_integer() else number
+
+
+def is_drained(work: LoopWork) -> bool:
+    """Nothing is out, and nothing more will be handed out."""
+    if work.out or work.stage_id is None:
+        return False
+    return is_halted(work) or (work.next_index >= work.total and not work.returned)
+
+
+def is_halted(work: LoopWork) -> bool:
+    """After the first failed row no new frame starts, unless the author said to go on."""
+    if work.frame_error is not None:
+        return True
+    return work.row_error is not None and work.policy.get("failure") != "continue"
+
+
+def closed(view: View, work: LoopWork) -> list[Decided]:
+    closing = view.closings.get(work.loop_id) or _closing(work)
+    error = _error(work)
+    done = LoopDone(
+        loop_id=work.loop_id,
+        step=work.step,
+        status=_status(work, error),
+        stats=stats_of(work),
+        visit=work.visit,
+        result=closing.result,
+        error=error,
+        writes=_writes(work),
+    )
+    stage = StageClosed(
+        status="FAILED" if error is not None else "CLOSED", output_ref=closing.output_ref
+    )
+    return [Decided(event=done), Decided(event=stage, loop_id=work.loop_id)]
+
+
+def stats_of(work: LoopWork) -> LoopStats:
+    worked = sum(output.window.rows for output in work.outputs)
+    return LoopStats(
+        total=work.total,
+        succeeded=worked - work.rows_failed,
+        failed=work.rows_failed,
+        skipped=work.total - worked,
+        broken=work.rows_broken,
+    )
+
+
+def loop_content(work: LoopWork, results: list[Any]) -> dict[str, Any]:
+    stats = msgspec.to_builtins(stats_of(work))
+    told = {"total": 0, "succeeded": 0, "failed": 0, "skipped": 0, "broken": 0, **stats}
+    told["success"] = told["succeeded"]
+    return {LOOP: {"results": results, "stats": told, "count": work.total}}
+
+
+def _closing(work: LoopWork) -> Closing:
+    """Small loops need nothing from the store: their rows' outcomes are in the events."""
+    if any(output.output_ref is not None for output in work.outputs):
+        raise Incomplete(AssembleFirst(work.loop_id))
+    outputs = sorted(work.outputs, key=lambda output: output.window.first)
+    results = [row.get("value") for output in outputs for row in output.outcomes]
+    content = loop_content(work, results)
+    if len(msgspec.json.encode(content)) > RESULTS_BYTES_MAX:
+        raise Incomplete(AssembleFirst(work.loop_id))
+    result = inline_result(None)
+    return Closing(msgspec.structs.replace(result, context=content))
+
+
+def _error(work: LoopWork) -> Failure | None:
+    if work.frame_error is not None:
+        return work.frame_error
+    return work.row_error if is_halted(work) else None
+
+
+def _status(work: LoopWork, error: Failure | None) -> str:
+    if error is not None:
+        return "failed"
+    return "partial" if work.rows_failed else "completed"
+
+
+def _writes(work: LoopWork) -> dict[str, Any]:
+    """Rows that ran side by side: the last by index wins, whenever it ran."""
+    if work.mode == "sequential":  # written as each frame committed
+        return {}
+    writes: dict[str, Any] = {}
+    for output in sorted(work.outputs, key=lambda output: output.window.first):
+        writes = {**writes, **output.writes}
+    return writes

@@ -1,0 +1,107 @@
+"""What a decision may look at: the plan, the state, and what the coordinator fetched for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from noetl.decider.plan import Plan
+from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.execution.state import ExecutionState
+from noetl.domain.work import Facts, RunFacts
+from noetl.kernel.ids import LoopId, StepName
+from noetl.templates.bindings import Bindings
+from noetl.templates.chance import Chance
+from noetl.templates.layered import Outcome
+from noetl.templates.places import Known, Run, for_step
+from noetl.templates.recorded import Fetched, RecordedResults, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCollection:
+    """A loop's items that were too many for an event."""
+
+    reference: ResultReference
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A finished loop's result, put together from the outputs of its frames."""
+
+    result: Result
+    output_ref: ResultReference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    plan: Plan
+    state: ExecutionState
+    processors: int = 2  # what CPU-bound rows may use at once
+    attempts_max: int = 10  # holders of one command before it fails
+    fetched: Fetched = field(default_factory=dict)
+    collections: Mapping[LoopId, StoredCollection] = field(default_factory=dict)
+    closings: Mapping[LoopId, Closing] = field(default_factory=dict)
+
+    def bindings(self, step: StepName, ctx: dict[str, Any] | None = None) -> Bindings:
+        """Names at a step; time and chance are the same at every asking."""
+        state = self.state
+        facts = facts_of(state)
+        known = Known(
+            run=run_of(facts.run, self.plan.playbook.exposed),
+            workload=facts.workload,
+            ctx=state.ctx if ctx is None else ctx,
+            steps=RecordedResults(state.results, self.fetched),
+        )
+        entered = state.steps.get(step)
+        visit = 1 if entered is None else entered.visit
+        chance = Chance(f"{facts.run.execution_id}/{step}/{visit}")
+        return replace(for_step(known), moment=state.now, chance=chance)
+
+    def outcome(self, result: Result | None, error: Failure | None) -> Outcome:
+        value = None if result is None else value_of(result, self.fetched)
+        if error is None:
+            return Outcome(result=value)
+        detail = error.detail
+        said = {"kind": error.kind, "message": error.message, "retryable": error.retryable}
+        return Outcome(
+            result=value,
+            status="error",
+            error={**detail, **said, **({"code": error.code} if error.code else {})},
+            http=detail.get("http"),
+            pg=detail.get("pg"),
+            py=detail.get("py"),
+        )
+
+
+def facts_of(state: ExecutionState) -> Facts:
+    """The execution as it is now. Nothing is copied: the fold replaces maps, never changes them."""
+    row, run = state.execution, state.run
+    return Facts(
+        run=RunFacts(
+            execution_id=row.execution_id,
+            job_uuid=run.job_uuid,
+            catalog_id=run.catalog_id,
+            path=row.path or "",
+            version=row.playbook_version or 1,
+            parent_execution_id=row.parent_execution_id,
+            payload=run.payload,
+            env=run.env,
+        ),
+        workload=run.workload,
+        ctx=state.ctx,
+        results=state.results,
+    )
+
+
+def run_of(facts: RunFacts, exposed: Mapping[str, Any]) -> Run:
+    return Run(
+        execution_id=facts.execution_id,
+        job_uuid=facts.job_uuid,
+        catalog_id=facts.catalog_id,
+        path=facts.path,
+        version=facts.version,
+        parent_execution_id=facts.parent_execution_id,
+        payload=facts.payload,
+        env=facts.env,
+        roots=exposed,
+    )

@@ -1,0 +1,34 @@
+"""Finished effects of a frame's rows, kept where the frame's next attempt finds them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from noetl.domain.work import Call
+from noetl.kernel.ids import ExecutionId, FrameId
+
+
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One finished cycle of one row."""
+
+    row: int  # its index in the loop
+    call: Call
+
+
+class FrameJournal(Protocol):
+    """Promises every adapter keeps (each has a test of the same number):
+
+    J1  what was appended is read back in order, also by another process
+    J2  an append that returned survives the death of the process and of the machine
+    J3  an append that died half way leaves the entries before it readable
+    J4  removing a frame's journal removes that one; removing again is not an error
+    """
+
+    async def append(
+        self, execution: ExecutionId, frame: FrameId, entries: Sequence[JournalEntry]
+    ) -> None: ...
+
+    async def read(self, execution: ExecutionId, frame: FrameId) -> list[JournalEntry]: ...
+
+    async def remove(self, execution: ExecutionId, frame: FrameId) -> None: ...
