@@ -1,0 +1,100 @@
+"""The tool that runs Python code, in processes apart: neither a crash nor a loop reaches ours."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
+from noetl.ports.tool_services import ToolServices
+from noetl.tools.child_process import child_environment
+from noetl.tools.failures import RETRYABLE_BY_KIND, failed
+from noetl.tools.python_pool import PythonPool
+from noetl.tools.python_process import Answer, CodeFailure
+from noetl.tools.python_source import source_of
+
+
+class PythonTool:
+    """Code gets its input as global names, and gives `result` or what `main` returns."""
+
+    waits = False
+
+    def __init__(self, services: ToolServices) -> None:
+        self._pool = PythonPool(services)
+
+    def has_effect(self, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG002 - who knows
+        return True
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        request = _request(call, await source_of(call.parameters))
+        async with self._pool.process(call.scope) as process:
+            try:
+                async with asyncio.timeout(call.timeout_seconds):
+                    answer = await process.ask(request)
+            except TimeoutError as error:
+                raise failed(
+                    "timeout",
+                    f"the code was stopped after {call.timeout_seconds:g} seconds;"
+                    " allow more with timeout_seconds, or give it less to do",
+                    py={"exception": None, "traceback": None, "output": process.take_output()},
+                ) from error
+            if answer.failure is not None:
+                raise _raised(answer.failure, process.take_output())
+        return _result(answer)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+
+def _request(call: ToolCall, code: str) -> bytes:
+    parameters = call.parameters
+    request = {
+        "code": code,
+        "file": f"<{call.task}>",
+        "input": call.input,
+        # It can be large; code that does not name it cannot look at it.
+        "context": call.context if "context" in code else {},
+        "libs": parameters.get("libs"),
+        "env": child_environment({}, parameters.get("env")),
+        "cwd": parameters.get("cwd"),
+    }
+    try:
+        return msgspec.json.encode(request, enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise failed("schema", f"the input cannot be passed to the code: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def _raised(failure: CodeFailure, output: str) -> ToolFailed:
+    py = {"exception": failure.exception, "traceback": failure.traceback, "output": output}
+    kind = failure.kind if failure.kind in RETRYABLE_BY_KIND else "unknown"
+    return failed(kind, failure.message, py=py)
+
+
+def _result(answer: Answer) -> ToolResult:
+    value = answer.value
+    if isinstance(value, dict) and value.get("status") == "error":
+        raise _reported(value)
+    return ToolResult(value=value)
+
+
+def _reported(value: dict[str, Any]) -> ToolFailed:
+    """Code that says `status: error` has failed, in its own words."""
+    error = value.get("error")
+    words = error if isinstance(error, dict) else {}
+    message = words.get("message") or (error if isinstance(error, str) else None)
+    message = message or value.get("message") or "the code gave status error and no message"
+    kind = words.get("kind")
+    retryable = words.get("retryable")
+    return failed(
+        kind if kind in RETRYABLE_BY_KIND else "unknown",
+        str(message),
+        retryable=retryable if isinstance(retryable, bool) else None,
+        value=value,
+    )
