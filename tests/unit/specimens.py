@@ -13,6 +13,7 @@ from noetl.domain.events import (
     CallFailed,
     CallPartial,
     CheckpointCommitted,
+    ChildStarted,
     CommandCancelled,
     CommandClaimed,
     CommandCompleted,
@@ -24,6 +25,7 @@ from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
+    ExecutionRetried,
     FaninCompleted,
     FanoutStarted,
     FrameAbandoned,
@@ -104,7 +106,8 @@ PAYLOAD = PayloadReference(
 SPECIMENS: tuple[Event, ...] = (
     PlaybookInitialized(
         path="examples/orders", playbook_digest="5f" * 32, playbook_version=3,
-        workload={"region": "eu", "limits": [1, 2.5]},
+        workload={"region": "eu", "limits": [1, 2.5]}, payload={"region": "eu"},
+        env={"STAGE": "prüfung"}, job_uuid="j1",
         parent_execution_id=ExecutionId("7"), parent_step=STEP,
     ),
     PlaybookCompleted(step=STEP, result=RESULT),
@@ -112,16 +115,24 @@ SPECIMENS: tuple[Event, ...] = (
     ExecutionPaused(reason="lunch"),
     ExecutionResumed(),
     ExecutionCancelled(reason="enough"),
+    ExecutionRetried(step=STEP, visit=2, attempt=3, reason="the disk is empty again"),
+    ChildStarted(
+        cycle="7/größe/β/2/0/book/1", child_execution_id=ExecutionId("8"), path="examples/booking",
+        playbook_version=3,
+    ),
     StepEntered(step=STEP, visit=2, arrived_from=(STEP, StepName("start"))),
     StepExited(
-        step=STEP, status="ok", visit=2, result=RESULT, error=FAILURE, arcs=(StepName("end"),)
+        step=STEP, status="ok", visit=2, result=RESULT, error=FAILURE, arcs=(StepName("end"),),
+        writes={"order.paid": True, "total": 0.1}, handled=True, quiet=True,
     ),
-    StepSkipped(step=STEP, visit=2, reason="when"),
+    StepSkipped(step=STEP, visit=2, reason="when", arcs=(StepName("end"),)),
     CallDone(
-        step=STEP, result=RESULT, visit=2, iteration=5, task="fetch", run=2, duration_ms=17
+        step=STEP, result=RESULT, visit=2, iteration=5, task="fetch", run=2, duration_ms=17,
+        writes={"ctx.total": 3}, effect="fired", tries=4,
     ),
     CallFailed(
-        step=STEP, error=FAILURE, visit=2, iteration=5, task="fetch", run=2, duration_ms=17
+        step=STEP, error=FAILURE, visit=2, iteration=5, task="fetch", run=2, duration_ms=17,
+        writes={"ctx.total": 3}, effect="fired", tries=4,
     ),
     CallPartial(
         step=STEP, chunk_index=1, has_more=True, result=RESULT, visit=2, iteration=5
@@ -135,15 +146,21 @@ SPECIMENS: tuple[Event, ...] = (
     ),
     CommandStarted(worker_id=WORKER, claim=2),
     CommandHeartbeat(worker_id=WORKER, claim=2, lease_until=LEASE),
-    CommandCompleted(claim=2, worker_id=WORKER, result=RESULT, duration_ms=17),
-    CommandFailed(error=FAILURE, claim=2, worker_id=WORKER, duration_ms=17),
+    CommandCompleted(
+        claim=2, worker_id=WORKER, result=RESULT, writes={"total": 3}, duration_ms=17
+    ),
+    CommandFailed(
+        error=FAILURE, claim=2, worker_id=WORKER, result=RESULT, writes={"total": 3},
+        duration_ms=17,
+    ),
     CommandCancelled(reason="enough"),
     LoopStarted(
         loop_id=LOOP, step=STEP, mode="cursor", visit=2, collection_size=100,
-        collection_ref=REFERENCE,
+        collection=["a", 1, {"ü": None}], collection_ref=REFERENCE,
     ),
     LoopDone(
-        loop_id=LOOP, step=STEP, status="ok", visit=2, result=RESULT,
+        loop_id=LOOP, step=STEP, status="failed", visit=2, result=RESULT, error=FAILURE,
+        writes={"last.page": 9},
         stats=LoopStats(total=9, succeeded=4, failed=3, skipped=1, broken=1),
     ),
     FanoutStarted(loop_id=LOOP, step=STEP, total_shards=4, visit=2),
@@ -158,7 +175,7 @@ SPECIMENS: tuple[Event, ...] = (
     StageClosed(status="COMPLETED", output_ref=REFERENCE),
     FrameDispatched(
         ordinal=4, worker_id=WORKER, lease_until=LEASE, attempt=2, attempts_max=3,
-        cursor={"from": 0, "to": 50}, parent_frame_id=FrameId("f0"), slot=3, incarnation=2,
+        cursor={"first": 0, "rows": 50}, parent_frame_id=FrameId("f0"), slot=3, incarnation=2,
     ),
     FrameStarted(
         worker_id=WORKER, lease_until=LEASE, input_ref=REFERENCE, transaction_id="t1"
@@ -170,6 +187,7 @@ SPECIMENS: tuple[Event, ...] = (
     ),
     FrameCommitted(
         worker_id=WORKER, row_count=50, failed_rows=2, events_emitted=5, output_ref=REFERENCE,
+        broken_rows=1, outcomes=[{"value": 1}, None], writes={"page": 2}, row_error=FAILURE,
         cursor={"to": 50}, metrics={"task_ms": 1.5},
     ),
     FrameFailed(

@@ -26,6 +26,7 @@ from noetl.testing.histories import (
     begin,
     command_cycle,
     execution_ids,
+    failed_and_retried,
     finish,
     loop_of_frames,
 )
@@ -34,6 +35,7 @@ EXECUTION: ExecutionId = execution_ids(1)[0]
 """Every generated history is about this execution."""
 
 STEPS = (StepName("load"), StepName("send"))
+RETRIED_STEP = StepName("book")
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -81,7 +83,15 @@ FEW_NAMES = Vocabulary(
     words=st.sampled_from(["a", "b/1"]),
     numbers=st.integers(0, 3),
     instants=st.sampled_from([from_millis(START_MILLIS), from_millis(START_MILLIS + 120_000)]),
-    objects=st.sampled_from([{}, {"x": 1}, {"x": None, "y": [2.5, {"é": True}]}]),
+    objects=st.sampled_from(
+        [
+            {},
+            {"x": 1},
+            {"x": None, "y": [2.5, {"é": True}]},
+            {"x.y": 2, "first": 0, "rows": 2},  # a dotted name, and the window of a frame
+            {"first": 2, "rows": 1},
+        ]
+    ),
 )
 
 
@@ -134,14 +144,29 @@ def runs(draw: st.DrawFn) -> list[Draft]:
     if frames:
         drafts += loop_of_frames(history, STEPS[0], frames, rows_per_frame=draw(st.integers(1, 9)))
     if draw(st.booleans()):
+        drafts += failed_and_retried(history, RETRIED_STEP)
+    if draw(st.booleans()):
         drafts += finish(history, STEPS[-1])
     return drafts
+
+
+@st.composite
+def jumbled_runs(draw: st.DrawFn) -> list[Draft]:
+    """The events of a run in another order, some of them often and some not at all."""
+    happened = [_happening(draft) for draft in draw(runs())]
+    numbers = st.sampled_from(range(len(happened)))
+    return as_drafts([happened[number] for number in draw(st.lists(numbers, max_size=60))])
 
 
 def as_drafts(happenings: Sequence[Placed], *, node: int = 2) -> list[Draft]:
     """Ids and times in the order given."""
     history = History(EXECUTION, node=node)
     return [history.draft(event, **envelope) for event, envelope in happenings]
+
+
+def _happening(draft: Draft) -> Placed:
+    fields = ("event_type", "stage_id", "frame_id", "command_id", "payload_ref", "meta")
+    return Placed(draft.event, {field: getattr(draft, field) for field in fields})
 
 
 def _placed(event: Event, envelope: dict[str, Any], own_name: str) -> Placed:

@@ -71,7 +71,7 @@ def test_what_services_say_of_themselves_is_only_counted(cls: type[Event]) -> No
     assert with_it.execution.unmatched_events == 0
     for state in (with_it, without):  # what is about the last event differs, nothing else does
         state.stream_version = state.execution.event_count = 0
-        state.execution.last_event_id = state.execution.last_event_type = None
+        state.execution.last_event_id = state.execution.last_event_type = state.now = None
     assert with_it == without
 
 

@@ -37,7 +37,13 @@ def test_a_result_and_an_error_have_columns_of_their_own() -> None:
     assert columns.status == "ok"
     assert msgspec.json.decode(columns.result or b"", type=type(RESULT)) == RESULT
     assert columns.error == FAILURE.message
-    assert msgspec.json.decode(columns.context or b"") == {"arcs": ["end"], "visit": 2}
+    assert msgspec.json.decode(columns.context or b"") == {
+        "arcs": ["end"],
+        "handled": True,
+        "quiet": True,
+        "visit": 2,
+        "writes": {"order.paid": True, "total": 0.1},
+    }
 
 
 def test_an_event_with_nothing_to_say_has_empty_columns() -> None:

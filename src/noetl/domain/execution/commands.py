@@ -139,6 +139,7 @@ def _call(event: CallDone | CallFailed) -> Call:
         writes=event.writes,
         effect=event.effect,
         tries=event.tries,
+        duration_ms=event.duration_ms or 0,
     )
 
 

@@ -55,6 +55,7 @@ def cancelled(fold: Accumulator, event: ExecutionCancelled, envelope: Envelope) 
         fold.state.steps[name].exited_event_id = envelope.event_id
     fold.state.open_steps.clear()
     fold.state.tokens.clear()
+    fold.state.loop_work.clear()  # a retry begins a loop anew: its old rows must not go out again
 
 
 def paused(fold: Accumulator, _event: ExecutionPaused, _envelope: Envelope) -> None:
@@ -65,14 +66,14 @@ def resumed(fold: Accumulator, _event: ExecutionResumed, _envelope: Envelope) ->
     _move(fold, "RUNNING")
 
 
-def retried(fold: Accumulator, event: ExecutionRetried, envelope: Envelope) -> None:
+def retried(fold: Accumulator, event: ExecutionRetried, _envelope: Envelope) -> None:
     """The visit that failed goes on at a higher try; any other step gets a token to start anew."""
     row = fold.state.execution
     if row.status not in TERMINAL:
         fold.unmatched()
         return
     row.status = "RUNNING"
-    row.ended_at = row.terminal_event_id = row.error = row.error_kind = None
+    row.ended_at = row.terminal_event_id = row.result_ref = row.error = row.error_kind = None
     fold.state.failed = fold.state.ended_in = None
     step = fold.state.steps.get(event.step)
     if step is None or step.visit != event.visit:
@@ -81,8 +82,8 @@ def retried(fold: Accumulator, event: ExecutionRetried, envelope: Envelope) -> N
     step.status = "RUNNING"
     step.attempt = event.attempt
     step.exited_event_id = step.outcome = None
-    fold.state.open_steps.append(event.step)
-    row.last_event_id = envelope.event_id
+    if event.step not in fold.state.open_steps:
+        fold.state.open_steps.append(event.step)
 
 
 def _move(fold: Accumulator, status: ExecutionStatus) -> None:

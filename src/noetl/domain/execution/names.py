@@ -3,14 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+NESTED_MAX = 32
+"""Names deep; what a longer path still has then is one name, so that no path stops the fold."""
 
-def assigned(names: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+
+def assigned(
+    names: dict[str, Any], path: str, value: Any, nested_max: int = NESTED_MAX
+) -> dict[str, Any]:
     """A copy in which the path has the value; whoever held the old map still sees the old one."""
     name, _, rest = path.partition(".")
     if not rest:
         return {**names, name: value}
+    if nested_max <= 1:
+        return {**names, path: value}
     inner = names.get(name)
-    return {**names, name: assigned(inner if isinstance(inner, dict) else {}, rest, value)}
+    below = assigned(inner if isinstance(inner, dict) else {}, rest, value, nested_max - 1)
+    return {**names, name: below}
 
 
 def all_assigned(names: dict[str, Any], writes: Mapping[str, Any]) -> dict[str, Any]:
