@@ -25,7 +25,7 @@ class Job:
     visit: int
     facts: Facts
     ctx: Mapping[str, Any]  # the facts' own, and what earlier rows of a sequential loop wrote
-    iteration: Iteration | None = None  # None: not in a loop
+    iteration: Iteration | None = None  # None: not in a loop, or a whole frame at once
     frame: Frame | None = None
     journal: Mapping[tuple[str, int], Call] = field(default_factory=dict)  # by (task, run)
     has_predecessor: bool = False  # an earlier holder may have fired what is not recorded
@@ -35,21 +35,28 @@ class Job:
     @property
     def coordinates(self) -> str:
         """`execution/step/visit/iteration`; a cycle adds `/task/run`."""
-        index = 0 if self.iteration is None else self.iteration.index
+        place = self.iteration or self.frame  # a whole frame goes by its own number
+        index = 0 if place is None else place.index
         return f"{self.facts.run.execution_id}/{self.step.name}/{self.visit}/{index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowResult:
-    """How the row ended. `value` is a PipelineResult for a list of tasks, else the tool's own."""
+    """How the row ended. `value` is a PipelineResult for a list of tasks, else the tool's own.
+
+    Nothing in it shows a secret that the row has used, and all of it is plain data.
+    """
 
     status: RowStatus
     value: Any = None
     error: Failure | None = None
-    writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` names without the prefix
+    writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` paths without the prefix
     emitted: tuple[BusinessObjectChanged, ...] = ()
     calls: tuple[Call, ...] = ()  # those that the journal has not recorded
     task_ms: Mapping[str, int] = field(default_factory=dict)
+    fired: int = 0  # effects, the repeated ones included
+    adopted: int = 0  # cycles that were taken from the journal
+    repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
 
 
 class Journal(Protocol):

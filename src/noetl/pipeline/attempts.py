@@ -1,0 +1,119 @@
+"""One try of one task: prepare the call, pass the barrier, run the tool, say how it ended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from noetl.kernel.canonical_json import check_plain
+from noetl.kernel.errors import EventInvalid
+from noetl.pipeline.boundary import has_effect, run_tool
+from noetl.pipeline.cycle import Cycle, Tried
+from noetl.pipeline.effects import Effects
+from noetl.pipeline.failures import EXPECTED, error_of, failure_of
+from noetl.pipeline.job import Hold, Job
+from noetl.pipeline.plan import TaskPlan
+from noetl.pipeline.preparation import Preparation
+from noetl.pipeline.sensitive import secrets_in
+from noetl.pipeline.sight import Sight
+from noetl.pipeline.workshop import Workshop
+from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
+from noetl.templates.layered import Outcome
+
+_GIVES_SECRETS = "secrets"
+"""The kind whose results are secrets: usable inside the pipeline, gone from what leaves it."""
+
+
+class Attempts:
+    __slots__ = ("_effects", "_hold", "_job", "_preparation", "_sight", "_workshop")
+
+    def __init__(self, workshop: Workshop, job: Job, sight: Sight, effects: Effects) -> None:
+        self._workshop = workshop
+        self._job = job
+        self._sight = sight
+        self._effects = effects
+        self._preparation = Preparation(workshop, job, sight)
+
+    async def input(self, cycle: Cycle, attempt: int) -> Mapping[str, Any]:
+        """What rules may look at when the task itself is not run again."""
+        plan = await self._preparation.plan(cycle, attempt)
+        return await self._preparation.input(plan, attempt)
+
+    async def one(self, cycle: Cycle, attempt: int, hold: Hold) -> Tried:
+        """Raises ClaimLost; whatever else goes wrong is how the try ended."""
+        started = self._workshop.clock.monotonic()
+        given: Mapping[str, Any] = {}
+        self._sight.renew()
+        try:
+            plan = cycle.plan = await self._preparation.plan(cycle, attempt)
+            given = await self._preparation.input(plan, attempt)
+            call = await self._preparation.call(cycle, plan, attempt, given)
+            result = await self._fired(cycle, call, hold)
+            self._remember(plan, result.value)
+            check_plain(result.value, plan.name)
+        except EXPECTED as error:
+            milliseconds = self._since(started)
+            self._doubt_credentials(cycle.plan, error)
+            outcome = _failed(error, attempt, milliseconds)
+            return Tried(outcome, failure_of(error), attempt, given, milliseconds)
+        milliseconds = self._since(started)
+        meta = {"attempt": attempt, "duration_ms": milliseconds}
+        outcome = Outcome(result=result.value, http=result.http, pg=result.pg, meta=meta)
+        return Tried(outcome, None, attempt, given, milliseconds)
+
+    async def _fired(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:
+        tool = self._workshop.tools.get(call.kind)
+        is_effect = _is_effect(cycle.plan, tool, call)
+        if is_effect:
+            await self._effects.before(cycle)
+        hold.check()
+        if is_effect:
+            self._effects.fire(cycle)
+        if not tool.waits:
+            return await run_tool(tool, call)
+        await hold.park()
+        try:
+            return await run_tool(tool, call)
+        finally:
+            await hold.unpark()
+
+    def _remember(self, plan: TaskPlan, value: Any) -> None:
+        if plan.kind == _GIVES_SECRETS:
+            self._sight.secrets.add(secrets_in(value))
+
+    def _doubt_credentials(self, plan: TaskPlan, error: Exception) -> None:
+        """The target refused what we know: it may have been changed since it was looked up."""
+        if isinstance(error, ToolFailed) and error.failure.kind == "auth":
+            for wanted in plan.auth:
+                self._workshop.credentials.forget(self._job.scope, wanted.name or "")
+
+    def _since(self, started: float) -> int:
+        return int((self._workshop.clock.monotonic() - started) * 1_000)
+
+
+def _is_effect(plan: TaskPlan, tool: Tool, call: ToolCall) -> bool:
+    """`at_most_once` says that it has one, whatever the tool knows of it."""
+    if plan.effects is not None:
+        return plan.effects == "at_most_once"
+    return has_effect(tool, call.parameters)
+
+
+def _failed(error: Exception, attempt: int, milliseconds: int) -> Outcome:
+    failure = failure_of(error)
+    told = error if isinstance(error, ToolFailed) else ToolFailed(failure)
+    return Outcome(
+        result=_plain_or_none(told.value),
+        status="error",
+        error=error_of(failure),
+        http=told.http,
+        pg=told.pg,
+        py=told.py,
+        meta={"attempt": attempt, "duration_ms": milliseconds},
+    )
+
+
+def _plain_or_none(value: Any) -> Any:
+    """What a failed call gave all the same, if it can be passed on."""
+    try:
+        check_plain(value)
+    except EventInvalid:
+        return None
+    return value

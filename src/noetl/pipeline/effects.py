@@ -1,0 +1,63 @@
+"""Effects of one row: what an earlier holder recorded, what is in doubt, what must be recorded."""
+
+from typing import Final
+
+from noetl.domain.work import Call
+from noetl.pipeline.cycle import Cycle
+from noetl.pipeline.failures import failed
+from noetl.pipeline.job import Job, Journal
+
+FIRED: Final = "fired"
+REPEATED: Final = "repeated"
+
+
+class Effects:
+    """The first effect that is not in the journal is in doubt when there was an earlier holder:
+
+    it would have recorded that one before it went on, so nothing after it can have been fired.
+    """
+
+    __slots__ = ("_is_doubtful", "_journal", "_recorded", "adopted", "fired", "pending", "repeated")
+
+    def __init__(self, job: Job, journal: Journal) -> None:
+        self.pending: list[Call] = []  # finished, not yet recorded
+        self.fired = 0
+        self.adopted = 0
+        self.repeated: list[str] = []
+        self._journal = journal
+        self._recorded = job.journal
+        self._is_doubtful = job.has_predecessor
+
+    def recorded(self, cycle: Cycle) -> Call | None:
+        return self._recorded.get((cycle.plan.name, cycle.run)) if self._recorded else None
+
+    async def before(self, cycle: Cycle) -> None:
+        """Called when the cycle is about to fire. Raises ToolFailed when it must not."""
+        if cycle.note is None:
+            self._admit(cycle)
+        for call in self.pending:
+            await self._journal.record(call)
+        self.pending.clear()
+
+    def fire(self, cycle: Cycle) -> None:
+        """From here on the effect may have happened."""
+        if cycle.note is not None:
+            return
+        cycle.note = REPEATED if self._is_doubtful else FIRED
+        if self._is_doubtful:
+            self.repeated.append(cycle.key)
+        self._is_doubtful = False
+        self.fired += 1
+
+    def _admit(self, cycle: Cycle) -> None:
+        if not cycle.is_refused and not (
+            self._is_doubtful and cycle.plan.effects == "at_most_once"
+        ):
+            return
+        cycle.is_refused, self._is_doubtful = True, False
+        message = (
+            f"an earlier worker may have run {cycle.plan.name} ({cycle.key}) before it was lost,"
+            " and `effects: at_most_once` forbids to run it again; look at its target, then"
+            " retry the step to run it, or cancel the execution"
+        )
+        raise failed("effect_in_doubt", message)

@@ -1,0 +1,103 @@
+"""Rendering for one row: what a template needs is fetched, and then it is asked again."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from noetl.dsl.language.shapes import duration_seconds
+from noetl.pipeline.failures import failed
+from noetl.pipeline.names import Names
+from noetl.pipeline.plan import has_template
+from noetl.pipeline.references import opened, references_in
+from noetl.pipeline.workshop import Workshop
+from noetl.templates.bindings import Bindings
+from noetl.templates.chance import Chance
+from noetl.templates.errors import Need
+from noetl.templates.recorded import Fetched
+from noetl.templates.render import Judgement, Needs, Rendered, Verdict, judge, render, render_code
+from noetl.templates.secret import masked
+
+Source = Callable[[], Bindings]
+"""The names at this moment: asked for again after something was fetched."""
+
+Answer = TypeVar("Answer", Rendered, Judgement)
+
+
+class Evaluation:
+    """`fetch` brings what is needed into the names; `fetched` is where payloads then are."""
+
+    __slots__ = ("_fetch", "_fetched", "_names", "_workshop")
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        fetch: Callable[[Need], Awaitable[None]],
+        fetched: Fetched,
+        names: Names,
+    ) -> None:
+        self._workshop = workshop
+        self._fetch = fetch
+        self._fetched = fetched
+        self._names = names
+
+    async def value(self, value: Any, names: Source, *, reveals: bool = False) -> Any:
+        """Plain data: what stands for a payload is that payload. Raises TemplateError."""
+        if not has_template(value):
+            return value
+        rendered = await self._answer(
+            lambda bindings: render(value, bindings, reveal_secrets=reveals), names
+        )
+        whole = await self.whole(rendered.value)
+        return masked(whole) if self._names.has_secrets and not reveals else whole
+
+    async def code(self, code: str, names: Source) -> str:
+        rendered = await self._answer(lambda bindings: render_code(code, bindings), names)
+        return str(rendered.value)
+
+    async def holds(self, when: str | bool, names: Source) -> bool:
+        """A guard that raises does not hold."""
+        if isinstance(when, bool):
+            return when
+        judgement = await self._answer(lambda bindings: judge(when, bindings), names)
+        return judgement.verdict is Verdict.HOLDS
+
+    async def number(self, written: Any, names: Source, what: str) -> float | None:
+        """A number, or text such as `30s`; None when it comes to nothing."""
+        value = await self.value(written, names)
+        if value is None or value == "":
+            return None
+        number = duration_seconds(value) if isinstance(value, str) else value
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise failed(
+                "schema", f"{what} is {value!r}, which is not a number; check its template"
+            )
+        return float(number)
+
+    def fraction(self) -> float:
+        return Chance(self._workshop.entropy()).fraction(1)
+
+    async def whole(self, value: Any) -> Any:
+        """The value with every payload that it stands for inside."""
+        if not isinstance(value, str) and self._names.may_refer:
+            payloads = {each.payload for each in references_in(value)}
+            for payload in sorted(payloads):
+                await self._fetch(Need(payload, ()))
+            return opened(value, self._fetched) if payloads else value
+        return value
+
+    async def _answer(self, ask: Callable[[Bindings], Answer | Needs], names: Source) -> Answer:
+        asked: set[Need] = set()
+        while True:
+            # Each asking has its own dice: two templates of a task do not share their numbers.
+            bindings = replace(
+                names(), moment=self._workshop.clock.now(), chance=Chance(self._workshop.entropy())
+            )
+            answer = ask(bindings)
+            if not isinstance(answer, Needs):
+                return answer
+            if answer.needs <= asked:
+                message = f"{min(answer.needs, key=str).payload} was fetched and is needed again"
+                raise failed("missing_reference", f"{message}; give the value to a tool instead")
+            asked |= answer.needs
+            for need in sorted(answer.needs, key=str):
+                await self._fetch(need)

@@ -1,0 +1,117 @@
+"""An execution's facts as names, made once for all rows that share them."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from noetl.domain.events.values import Result
+from noetl.domain.playbook.model import Playbook
+from noetl.domain.work import Facts
+from noetl.kernel.scope import Scope
+from noetl.pipeline.contents import MEDIA_TYPE, Contents
+from noetl.pipeline.failures import failed
+from noetl.templates import places
+from noetl.templates.bindings import Bindings
+from noetl.templates.recorded import value_of
+
+VIEWS_KEPT_MAX = 16
+
+
+class Results(Mapping[str, Any]):
+    """Results of steps as templates see them, each made when it is asked for, and then kept."""
+
+    def __init__(self, results: Mapping[Any, Result], fetched: Mapping[str, Any]) -> None:
+        self._results = results
+        self._fetched = fetched
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = value_of(self._results[name], self._fetched)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._results
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+
+class FactsView:
+    """What `places.for_step` makes of the facts, and the payloads that were fetched for it."""
+
+    def __init__(self, scope: Scope, playbook: Playbook, facts: Facts) -> None:
+        self.facts = facts
+        self.fetched: dict[str, Any] = {}
+        self._scope = scope
+        self._playbook = playbook
+        self._bindings: Bindings | None = None
+        references = (result.reference for result in facts.results.values())
+        self._media_types = {each.uri: each.media_type for each in references if each is not None}
+
+    @property
+    def has_references(self) -> bool:
+        return bool(self._media_types)
+
+    def is_of(self, scope: Scope, playbook: Playbook, facts: Facts) -> bool:
+        same_run = self.facts is facts and self._playbook is playbook
+        return same_run and self._scope == scope
+
+    def bindings(self) -> Bindings:
+        """The same object until another payload is fetched."""
+        if self._bindings is None:
+            known = places.Known(
+                run=_run(self.facts, self._playbook),
+                workload=self.facts.workload,
+                ctx=self.facts.ctx,
+                steps=Results(self.facts.results, self.fetched),
+            )
+            self._bindings = places.for_step(known)
+        return self._bindings
+
+    async def fetch(self, uri: str, contents: Contents) -> None:
+        """Raises PayloadError, or ToolFailed for a payload that is not JSON."""
+        if uri in self.fetched:
+            return
+        media_type = self._media_types.get(uri)
+        if media_type not in (None, MEDIA_TYPE):
+            message = f"{uri} is {media_type}, which templates cannot look into; pass it to a tool"
+            raise failed("missing_reference", message)
+        self.fetched[uri] = await contents.get(self._scope, uri)
+        self._bindings = None
+
+
+class FactsViews:
+    """Views of the facts that are in use, found by the identity of the facts."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, FactsView] = OrderedDict()
+
+    def of(self, scope: Scope, playbook: Playbook, facts: Facts) -> FactsView:
+        key = id(facts)
+        view = self._kept.get(key)
+        if view is not None and view.is_of(scope, playbook, facts):
+            return view
+        made = self._kept[key] = FactsView(scope, playbook, facts)
+        self._kept.move_to_end(key)
+        if len(self._kept) > VIEWS_KEPT_MAX:
+            self._kept.popitem(last=False)
+        return made
+
+
+def _run(facts: Facts, playbook: Playbook) -> places.Run:
+    run = facts.run
+    return places.Run(
+        execution_id=run.execution_id,
+        job_uuid=run.job_uuid,
+        catalog_id=run.catalog_id,
+        path=run.path,
+        version=run.version,
+        parent_execution_id=run.parent_execution_id,
+        payload=run.payload,
+        env=run.env,
+        roots=playbook.exposed,
+    )

@@ -1,0 +1,63 @@
+"""Failures that the interpreter finds itself, in the words that tools use."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from noetl.domain.events.values import Failure
+from noetl.kernel.errors import (
+    CredentialError,
+    EventInvalid,
+    NoETLError,
+    PayloadError,
+    StoreUnavailable,
+)
+from noetl.ports.tool import ToolFailed
+from noetl.templates.errors import TemplateError
+
+FAILED_BY_RULE = "failed_by_rule"
+STEP_TIMEOUT = "step_timeout"
+
+ENDED_THE_ROW: Final = frozenset({FAILED_BY_RULE, STEP_TIMEOUT})
+"""Codes of failures that no rule had a say in: whoever runs the row again runs the call again."""
+
+# The author's mistakes and the world's. Anything else is our own mistake.
+EXPECTED: Final = (
+    ToolFailed,
+    TemplateError,
+    EventInvalid,
+    CredentialError,
+    PayloadError,
+    StoreUnavailable,
+)
+
+_KINDS: Final[dict[type[NoETLError], tuple[str, bool]]] = {
+    TemplateError: ("transform", False),
+    EventInvalid: ("schema", False),
+    CredentialError: ("auth", False),
+    PayloadError: ("missing_reference", True),
+    StoreUnavailable: ("storage_access", True),
+}
+
+
+def failed(
+    kind: str, message: str, *, code: str | None = None, retryable: bool = False
+) -> ToolFailed:
+    """A failure to raise, as if a tool had found it."""
+    return ToolFailed(Failure(kind=kind, message=message, code=code, retryable=retryable))
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure that one of the expected errors stands for."""
+    if isinstance(error, ToolFailed):
+        return error.failure
+    assert isinstance(error, EXPECTED)
+    kind, retryable = next(kind for root, kind in _KINDS.items() if isinstance(error, root))
+    return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
+
+
+def error_of(failure: Failure) -> Mapping[str, Any]:
+    """`output.error` as rules see it; what is not known is absent, so that `default` works."""
+    told = {**failure.detail, "kind": failure.kind, "message": failure.message}
+    if failure.code is not None:
+        told["code"] = failure.code
+    return {**told, "retryable": failure.retryable}

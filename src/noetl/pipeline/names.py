@@ -1,0 +1,161 @@
+"""The names that a row's templates see, kept current while tasks end and `set` writes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from noetl.domain.execution.names import all_assigned, assigned
+from noetl.domain.playbook.loop import ITERATOR
+from noetl.domain.playbook.values import SetScope
+from noetl.pipeline.facts_view import FactsView
+from noetl.pipeline.job import Job
+from noetl.pipeline.references import opened, shown
+from noetl.templates import places
+from noetl.templates.bindings import Bindings
+from noetl.templates.layered import Outcome
+from noetl.templates.reference import Reference
+
+_HIDDEN = "keychain"
+
+
+class Names:
+    """Maps are replaced, never changed in place: a template may have handed one on."""
+
+    __slots__ = (
+        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_task", "_view",
+        "done", "previous", "writes",
+    )  # fmt: skip
+
+    def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
+        self.done: dict[str, Any] = {}  # results of tasks, in the order they ended
+        self.previous: Outcome | None = None
+        self.writes: dict[str, Any] = {}  # to `ctx`, by path, in the order they were made
+        self._job = job
+        self._view = view
+        self._keychain = keychain
+        self._ctx: Mapping[str, Any] = job.ctx
+        self._in_iteration: dict[str, Any] = {}
+        self._bare: dict[str, Any] = {}
+        self._base: Bindings | None = None
+        self._seen: Bindings | None = None
+        self._task: tuple[places.Task, Bindings] | None = None
+
+    @property
+    def has_secrets(self) -> bool:
+        return self._keychain is not None
+
+    @property
+    def may_refer(self) -> bool:
+        """Whether anything in sight may stand for a payload."""
+        row, frame = self._job.iteration, self._job.frame
+        return (
+            self._view.has_references
+            or (row is not None and isinstance(row.item, Reference))
+            or (frame is not None and isinstance(frame.rows, Reference))
+            or any(isinstance(value, Reference) for value in self._ctx.values())
+        )
+
+    def write(self, scope: SetScope, path: str, value: Any) -> None:
+        if scope == "iter":
+            self._in_iteration = {**self._in_iteration, path: value}
+        elif scope == "task":
+            self._bare = assigned(self._bare, path, value)
+        else:
+            self.writes.pop(path, None)
+            self.writes[path] = value
+            self._ctx = assigned(dict(self._ctx), path, value)
+        self._base = self._task = None
+
+    def ended(self, task: str, outcome: Outcome, *, has_result: bool) -> None:
+        """A task that ran before leaves its old place: the last pass counts."""
+        self.previous = outcome
+        self.done.pop(task, None)
+        if has_result:
+            self.done[task] = outcome.result
+        self._task = None
+
+    def base(self) -> Bindings:
+        """Everything but what belongs to a task."""
+        seen = self._view.bindings()
+        if self._base is None or self._seen is not seen:
+            self._seen = seen
+            self._base = self._built(seen)
+            self._task = None
+        return self._base
+
+    def for_task(self, name: str, attempt: int, given: Mapping[str, Any]) -> Bindings:
+        base = self.base()
+        if self._task is not None:
+            task, bindings = self._task
+            if (task.name, task.attempt) == (name, attempt) and task.input is given:
+                return bindings
+        task = places.Task(
+            name=name,
+            attempt=attempt,
+            done=self.done,
+            previous=self.previous,
+            bare=self._bare,
+            input=given,
+        )
+        bindings = places.for_task(base, task)
+        self._task = (task, bindings)
+        return bindings
+
+    def surroundings(self) -> "Surroundings":
+        return Surroundings(lambda: _plain(self.base().over(self.done).over(self._bare)))
+
+    def _built(self, seen: Bindings) -> Bindings:
+        bindings, job = seen, self._job
+        if self._ctx is not job.facts.ctx:
+            ctx = opened(dict(self._ctx), self._view.fetched)
+            bindings = bindings.define({"ctx": {**job.facts.workload, **ctx}}).over(ctx)
+        bindings = self._placed(bindings)
+        own: dict[str, Any] = {} if self._keychain is None else {"keychain": self._keychain}
+        if self._in_iteration:
+            own["iter"] = all_assigned(bindings.own.get("iter", {}), self._in_iteration)
+        return bindings.define(own) if own else bindings
+
+    def _placed(self, bindings: Bindings) -> Bindings:
+        """In a row of a loop, in a frame, or in neither."""
+        row, frame, fetched = self._job.iteration, self._job.frame, self._view.fetched
+        if row is not None:
+            if fetched:
+                row = replace(row, item=opened(row.item, fetched))
+            if frame is None:
+                return places.for_iteration(bindings, row)
+            return places.for_frame_row(bindings, frame, row)
+        if frame is None:
+            return bindings
+        loop = self._job.step.loop
+        if fetched:
+            frame = replace(frame, rows=opened(frame.rows, fetched))
+        return places.for_frame(bindings, frame, ITERATOR if loop is None else loop.iterator)
+
+
+class Surroundings(Mapping[str, Any]):
+    """What a program may look at besides its input: made when it looks, and never a secret."""
+
+    def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
+        self._make = make
+        self._made: dict[str, Any] | None = None
+
+    def _names(self) -> dict[str, Any]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __getitem__(self, name: str) -> Any:
+        return self._names()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+
+def _plain(bindings: Bindings) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for layer in (bindings.handy, *reversed(bindings.layers), bindings.own):
+        names.update({name: shown(layer[name]) for name in layer if name != _HIDDEN})
+    return names

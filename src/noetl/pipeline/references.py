@@ -1,0 +1,57 @@
+"""References inside values: finding them, opening them, and showing what they stand for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from noetl.kernel.errors import PayloadMissing
+from noetl.templates.layered import Layered, plain_result
+from noetl.templates.lookup import MISSING, look_up
+from noetl.templates.recorded import Fetched
+from noetl.templates.reference import Reference
+from noetl.templates.secret import MASK, Secret
+
+
+def references_in(value: Any) -> Iterator[Reference]:
+    if isinstance(value, Reference):
+        yield value
+    elif type(value) is dict:
+        for item in value.values():
+            yield from references_in(item)
+    elif type(value) is list:
+        for item in value:
+            yield from references_in(item)
+
+
+def opened(value: Any, fetched: Fetched) -> Any:
+    """The value with the references that were fetched replaced by what they stand for."""
+    if isinstance(value, Reference):
+        return _behind(value, fetched[value.payload]) if value.payload in fetched else value
+    if type(value) is dict:
+        return {key: opened(item, fetched) for key, item in value.items()}
+    if type(value) is list:
+        return [opened(item, fetched) for item in value]
+    return value
+
+
+def shown(value: Any) -> Any:
+    """Plain data for a program to look at: a reference is its name and the part at hand."""
+    if isinstance(value, Layered):
+        return shown(value.whole)
+    if isinstance(value, Reference):
+        block = value.block if isinstance(value.block, dict) else {"_preview": value.block}
+        return {**block, **value.facts, "_ref": value.payload}
+    if isinstance(value, Secret):
+        return MASK
+    if isinstance(value, Mapping):
+        return {key: shown(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shown(item) for item in value]
+    return plain_result(value)
+
+
+def _behind(reference: Reference, content: Any) -> Any:
+    for key in reference.path:
+        content = look_up(content, key)
+    if content is MISSING:
+        raise PayloadMissing(reference.payload)
+    return content
