@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events import Event
-from noetl.kernel.ids import CommandId, LoopId
+from noetl.kernel.ids import CommandId, FrameId, LoopId
 from noetl.templates.render import Needs
 
 
@@ -15,6 +15,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     event: Event
     command_id: CommandId | None = None
     loop_id: LoopId | None = None  # of the stage that the event is about
+    frame_id: FrameId | None = None
 
 
 class StoreFirst(msgspec.Struct, frozen=True):

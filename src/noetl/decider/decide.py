@@ -25,15 +25,15 @@ PIPELINE = "task_sequence"
 """What a command's tool is called when it is several."""
 
 
-def decide(view: View) -> tuple[Decided, ...] | Missing:
+def decide(view: View) -> list[Decided] | Missing:
     """The next events, none when everything waits, or what has to be fetched or stored first.
 
     Ask again after appending: what follows from these events is the next answer.
     """
     if view.state.execution.status != "RUNNING":
-        return ()
+        return []
     try:
-        return tuple(
+        return (
             _finished_loops(view)
             or _finished_steps(view)
             or _started_work(view)

@@ -1,9 +1,17 @@
 """Large results leave the event for the payload store, and come back when someone looks."""
 
+from typing import Any
+
 import msgspec
 
 from noetl.domain.events.values import Result, ResultReference
-from noetl.domain.payload import PayloadReference, is_payload_uri, payload_uri
+from noetl.domain.payload import (
+    PayloadReference,
+    StoredPayload,
+    is_payload_uri,
+    payload_uri,
+    reference_to,
+)
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import PayloadMissing
 from noetl.kernel.scope import Scope
@@ -24,14 +32,7 @@ async def externalize(
     if len(encoded) <= threshold_bytes:
         return result
     stored = await store.put(scope, encoded, MEDIA_TYPE)
-    reference = ResultReference(
-        type="object_store",
-        uri=stored.uri,
-        sha256=stored.sha256,
-        media_type=stored.media_type,
-        byte_length=stored.byte_length,
-    )
-    return msgspec.structs.replace(result, reference=reference, context={})
+    return msgspec.structs.replace(result, reference=as_reference(stored), context={})
 
 
 async def resolve(result: Result, store: PayloadStore, scope: Scope) -> Result:
@@ -46,8 +47,28 @@ async def resolve(result: Result, store: PayloadStore, scope: Scope) -> Result:
     return msgspec.structs.replace(result, reference=None, context=msgspec.json.decode(encoded))
 
 
+async def read_json(store: PayloadStore, scope: Scope, uri: str) -> Any:
+    """What lies under the uri. Another tenant's payload is not there for this one."""
+    digest = uri.rpartition("/")[2]
+    if uri != payload_uri(scope, digest):
+        raise PayloadMissing(uri)
+    reference = reference_to(scope, StoredPayload(digest, 0), MEDIA_TYPE)
+    return msgspec.json.decode(b"".join([chunk async for chunk in store.get(reference)]))
+
+
 def _is_ours(reference: ResultReference) -> bool:
     return reference.media_type == MEDIA_TYPE and is_payload_uri(reference.uri)
+
+
+def as_reference(stored: PayloadReference) -> ResultReference:
+    """How an event names a payload."""
+    return ResultReference(
+        type="object_store",
+        uri=stored.uri,
+        sha256=stored.sha256,
+        media_type=stored.media_type,
+        byte_length=stored.byte_length,
+    )
 
 
 def as_payload(reference: ResultReference, scope: Scope) -> PayloadReference:

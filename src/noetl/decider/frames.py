@@ -1,0 +1,54 @@
+"""Which rows of an open loop go out next, and how many at once."""
+
+from noetl.decider.loops import is_halted
+from noetl.domain.execution.state import LoopWork, Window
+
+ROWS_MIN = 50
+ROWS_MAX = 5_000
+FRAME_SECONDS = 2.0
+"""What a frame should take when the author named no size: long enough to be cheap, short enough
+to lose little."""
+
+FRAMES_AT_ONCE = 2
+
+
+def next_window(work: LoopWork) -> Window | None:
+    """The rows of the next frame, or None when all that may be out is out."""
+    if work.stage_id is None or is_halted(work) or len(work.out) >= frames_at_once(work):
+        return None
+    if work.returned:
+        return min(work.returned, key=lambda window: window.first)
+    left = work.total - work.next_index
+    return Window(work.next_index, min(frame_rows(work), left)) if left > 0 else None
+
+
+def frames_at_once(work: LoopWork) -> int:
+    """Frames out at one time; their rows together stay within `max_in_flight`."""
+    in_flight = int(work.policy.get("max_in_flight", 1))
+    given = work.policy.get("row_concurrency")
+    if given is not None:
+        return max(1, in_flight // int(given))
+    return 1 if work.mode == "sequential" else min(FRAMES_AT_ONCE, in_flight)
+
+
+def row_concurrency(work: LoopWork) -> int:
+    in_flight = int(work.policy.get("max_in_flight", 1))
+    given = work.policy.get("row_concurrency")
+    if given is not None:
+        return min(int(given), in_flight)
+    return max(1, in_flight // frames_at_once(work))
+
+
+def frame_rows(work: LoopWork) -> int:
+    """As the author said, else by what the last frame took."""
+    given = work.policy.get("max_rows")
+    if given is not None:
+        return int(given)
+    if not work.outputs:
+        return ROWS_MIN
+    last = work.outputs[-1]
+    if last.duration_ms <= 0:
+        return min(ROWS_MAX, max(ROWS_MIN, last.window.rows * 4))
+    aimed = int(last.window.rows * FRAME_SECONDS * 1000 / last.duration_ms)
+    # A single measurement may be a fluke, so growth is bounded.
+    return max(ROWS_MIN, min(ROWS_MAX, aimed, last.window.rows * 4))

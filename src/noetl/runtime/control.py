@@ -1,0 +1,88 @@
+"""What people ask of executions: cancel, pause, resume, retry, and facts of their own."""
+
+from collections.abc import Callable
+
+from noetl.decider import requests
+from noetl.decider.answers import Decided
+from noetl.domain.events import BusinessObjectChanged
+from noetl.domain.execution.rows import TERMINAL
+from noetl.kernel.errors import ExecutionNotFound, StateRefuses
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.scope import Scope
+from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.turn import Turn
+
+
+class Control:
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    async def cancel(
+        self,
+        scope: Scope,
+        execution: ExecutionId,
+        *,
+        reason: str | None = None,
+        cascade: bool = True,
+    ) -> list[ExecutionId]:
+        """Ends the execution and, with `cascade`, its children; returns whom it ended."""
+        await self._check_scope(scope, execution)
+        children = await self._coordinator.submit(execution, lambda turn: _cancel(turn, reason))
+        cancelled = [execution]
+        for child in children if cascade else ():
+            try:
+                cancelled += await self.cancel(scope, child, reason=reason)
+            except (StateRefuses, ExecutionNotFound):
+                continue  # it had ended, or never began
+        return cancelled
+
+    async def pause(
+        self, scope: Scope, execution: ExecutionId, *, reason: str | None = None
+    ) -> None:
+        """Nothing new starts; what runs may end."""
+        await self._ask(scope, execution, lambda turn: requests.pause(turn.state, reason))
+
+    async def resume(self, scope: Scope, execution: ExecutionId) -> None:
+        await self._ask(scope, execution, lambda turn: requests.resume(turn.state))
+
+    async def retry(
+        self,
+        scope: Scope,
+        execution: ExecutionId,
+        *,
+        step: StepName | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Run an ended execution again, from the step that failed or from the one named."""
+        await self._ask(
+            scope,
+            execution,
+            lambda turn: requests.retry(turn.state, turn.running.plan.playbook, step, reason),
+        )
+        self._coordinator.endings.begins_again(execution)
+
+    async def emit(
+        self, scope: Scope, execution: ExecutionId, change: BusinessObjectChanged
+    ) -> None:
+        """A fact about a business object, told from outside."""
+        await self._ask(scope, execution, lambda _: [Decided(event=change)])
+
+    async def _ask(
+        self, scope: Scope, execution: ExecutionId, events: Callable[[Turn], list[Decided]]
+    ) -> None:
+        await self._check_scope(scope, execution)
+        await self._coordinator.submit(execution, lambda turn: turn.add(*events(turn)))
+
+    async def _check_scope(self, scope: Scope, execution: ExecutionId) -> None:
+        """Another tenant's execution is not found, so nobody learns that it exists."""
+        if await self._coordinator.held.log.scope_of(execution) != scope:
+            raise ExecutionNotFound(execution)
+
+
+def _cancel(turn: Turn, reason: str | None) -> list[ExecutionId]:
+    children = list(turn.state.children.values())
+    if turn.state.execution.status in TERMINAL:
+        return requests.cancel(turn.state, reason) and []  # refuses with the words for it
+    for happening in requests.cancel(turn.state, reason):
+        turn.add(happening)
+    return children

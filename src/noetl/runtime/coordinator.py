@@ -1,0 +1,252 @@
+"""fold -> decide -> append: the one writer of each execution that it holds.
+
+Wishes (reports, requests, claims) wait in the execution's inbox. One turn takes all that wait,
+folds them, decides until nothing follows, and appends everything at once.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from noetl.decider.answers import Decided
+from noetl.decider.decide import decide
+from noetl.decider.plan import plan_of
+from noetl.decider.view import View
+from noetl.domain.events import PlaybookFailed, PlaybookInitialized
+from noetl.domain.events.envelope import Source
+from noetl.domain.events.values import Failure
+from noetl.domain.log import SealedEvent
+from noetl.kernel.errors import ExecutionNotFound, NoETLError, PayloadError
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.scope import Scope
+from noetl.ports.clock import Clock
+from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
+from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.endings import Ending, Endings, ending_of
+from noetl.runtime.gathering import Gathering
+from noetl.runtime.group_commit import GroupCommit
+from noetl.runtime.handout import LeaseTerms, Promise, hand_out
+from noetl.runtime.playbooks import Playbooks
+from noetl.runtime.running import Running
+from noetl.runtime.seats import Seats
+from noetl.runtime.turn import Turn
+from noetl.wire.codec import open_stored
+
+WISHES_MAX = 100
+"""Wishes in one turn; each adds a handful of events."""
+
+_T = TypeVar("_T")
+Wish = Callable[[Turn], _T]
+_Waiting = tuple[Wish[Any], "asyncio.Future[Any]"]
+Listener = Callable[[ExecutionId, Sequence[SealedEvent]], None]
+"""Told of every append once it is durable; must not block."""
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """What a coordinator stands on."""
+
+    log: EventLog
+    payloads: PayloadStore
+    playbooks: Playbooks
+    clock: Clock
+    new_id: Callable[[], str]
+    producer: str = "noetl://coordinator"
+    processors: int = 2
+    terms: LeaseTerms = LeaseTerms()
+
+
+class Coordinator:
+    def __init__(self, held: Held) -> None:
+        self.held = held
+        self.seats = Seats()
+        self.endings = Endings()
+        self.listeners: list[Listener] = []
+        self.running: OrderedDict[ExecutionId, Running] = OrderedDict()
+        self._commit = GroupCommit(held.log)
+        self._gathering = Gathering(held.payloads)
+        self._inboxes: dict[ExecutionId, list[_Waiting]] = {}
+        self._serving: dict[ExecutionId, asyncio.Task[None]] = {}
+        self._loading: dict[ExecutionId, asyncio.Task[Running]] = {}
+
+    async def submit(self, execution: ExecutionId, wish: Wish[_T]) -> _T:
+        """Grant a wish in the execution's next turn; returns when its events are durable."""
+        future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+        self._inboxes.setdefault(execution, []).append((wish, future))
+        self.poke(execution)
+        return await future
+
+    def poke(self, execution: ExecutionId) -> None:
+        """Look again, although nobody wishes anything: there may be a slot for its work."""
+        if execution not in self._serving:
+            task = asyncio.create_task(self._serve(execution))
+            self._serving[execution] = task
+            task.add_done_callback(lambda _: self._served(execution))
+
+    def adopt(self, running: Running) -> None:
+        """Take a new execution in; its first wish appends its first event."""
+        self.running[running.execution_id] = running
+
+    async def drain(self) -> None:
+        """Wait until nothing is being decided or written any more."""
+        while self._serving:
+            await asyncio.wait(list(self._serving.values()))
+        await self._commit.drain()
+
+    async def load(self, execution: ExecutionId) -> Running:
+        """From memory, or folded from the log; only once, however many ask."""
+        known = self.running.get(execution)
+        if known is not None:
+            return known
+        task = self._loading.get(execution)
+        if task is None:
+            task = self._loading[execution] = asyncio.create_task(self._read(execution))
+            task.add_done_callback(lambda _: self._loading.pop(execution))
+        return await asyncio.shield(task)
+
+    async def _read(self, execution: ExecutionId) -> Running:
+        log = self.held.log
+        scope = await log.scope_of(execution)
+        first = await log.read(execution, limit=1)
+        if scope is None or not first:
+            raise ExecutionNotFound(execution)
+        running = await self._planned(scope, open_stored(first[0]).event, execution)
+        while page := await log.read(execution, after_version=running.head.version):
+            running.apply_stored(page)
+            if len(page) < PAGE_EVENTS_MAX:
+                break
+        running.forget_ended_work()
+        if not running.is_over:
+            self.running[execution] = running
+        return running
+
+    async def _planned(self, scope: Scope, first: Any, execution: ExecutionId) -> Running:
+        if not isinstance(first, PlaybookInitialized):
+            raise ExecutionNotFound(execution)
+        playbook = await self.held.playbooks.load(scope, first.playbook_digest)
+        source = Source(
+            scope=scope,
+            execution_id=execution,
+            producer=self.held.producer,
+            parent_execution_id=first.parent_execution_id,
+        )
+        return Running(plan_of(playbook, first.playbook_digest), source)
+
+    async def _serve(self, execution: ExecutionId) -> None:
+        inbox = self._inboxes.setdefault(execution, [])
+        has_more = True
+        while inbox or has_more:
+            has_more = False
+            wishes, inbox[:] = inbox[:WISHES_MAX], inbox[WISHES_MAX:]
+            try:
+                running = await self.load(execution)
+                has_more = await self._take_turn(running, wishes)
+            except BaseException as error:
+                self.running.pop(execution, None)  # the state may be ahead of the log
+                _fail(wishes, error)
+                if not isinstance(error, NoETLError):  # our own bug: nobody may wait for ever
+                    _fail(inbox, error)
+                    raise
+
+    async def _take_turn(self, running: Running, wishes: list[_Waiting]) -> bool:
+        """Returns whether there is more to decide than one append holds."""
+        turn = Turn(running, self.held.clock.now(), self.held.new_id)
+        answers = [_granted(wish, turn) for wish, _ in wishes]
+        is_complete = await self._decide(turn)
+        promises = hand_out(turn, self.seats, self.held.terms)
+        try:
+            if turn.events:
+                await self._commit.append(turn.append())
+        except NoETLError:
+            for promise in promises:
+                promise.seat.withdraw()
+            raise
+        self._tell(running, turn, promises)
+        for (_, future), answer in zip(wishes, answers, strict=True):
+            _answer(future, answer)
+        return not is_complete
+
+    async def _decide(self, turn: Turn) -> bool:
+        """Add decisions until nothing follows (True) or the append is full (False)."""
+        running = turn.running
+        view = View(
+            plan=running.plan,
+            state=running.state,
+            processors=self.held.processors,
+            attempts_max=self.held.terms.attempts_max,
+        )
+        while not turn.is_full:
+            answer = decide(view)
+            if isinstance(answer, list):
+                if not answer:
+                    return True
+                turn.decide(answer)
+                continue
+            try:
+                view = await self._gathering.complete(view, answer, running.source.scope)
+            except PayloadError as error:
+                turn.decide([_unreadable(error)])
+        return False
+
+    def _tell(self, running: Running, turn: Turn, promises: list[Promise]) -> None:
+        """The turn is durable: whoever waits for something in it may know."""
+        for promise in promises:
+            promise.seat.deliver(promise.work)
+        if turn.events:
+            running.forget_ended_work()
+            for listener in self.listeners:
+                listener(running.execution_id, turn.events)
+        if running.is_over:
+            self.running.pop(running.execution_id, None)
+            self.endings.over(running.execution_id, ending_of(running.state))
+        self.feed()
+
+    def feed(self) -> None:
+        """A slot came free in one execution's turn: another one may have waited for it."""
+        if self.seats.starving and self.seats.free() is not None:
+            self.poke(next(iter(self.seats.starving)))
+
+    def _served(self, execution: ExecutionId) -> None:
+        del self._serving[execution]
+        if not self._inboxes[execution]:
+            del self._inboxes[execution]
+
+    async def ending(self, execution: ExecutionId, wait_seconds: float) -> Ending | None:
+        """How the execution ended, or None when it has not within the time."""
+        known = self.endings.known(execution)
+        if known is not None:
+            return known
+        running = await self.load(execution)
+        if running.is_over:
+            return ending_of(running.state)
+        return await self.endings.wait(execution, wait_seconds)
+
+
+def _fail(wishes: list[_Waiting], error: BaseException) -> None:
+    for _, future in wishes:
+        if not future.done():
+            future.set_exception(error)
+
+
+def _granted(wish: Wish[Any], turn: Turn) -> Any:
+    """A refused wish changes nothing; the others of the turn go on."""
+    try:
+        return wish(turn)
+    except NoETLError as refusal:
+        return refusal
+
+
+def _answer(future: "asyncio.Future[Any]", answer: Any) -> None:
+    if future.done():
+        return
+    if isinstance(answer, NoETLError):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
+
+
+def _unreadable(error: PayloadError) -> Decided:
+    failure = Failure(kind="missing_reference", message=f"a result cannot be read: {error}")
+    return Decided(event=PlaybookFailed(error=failure))

@@ -1,0 +1,202 @@
+"""Give open work to free slots: claims and frames, in the same append as their cause."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from noetl.decider.frames import next_window, row_concurrency
+from noetl.domain.events import (
+    CommandClaimed,
+    CommandStarted,
+    FrameDispatched,
+    FrameFailed,
+    FrameStarted,
+)
+from noetl.domain.events.values import Failure
+from noetl.domain.execution.rows import CommandRow, FrameRow
+from noetl.domain.execution.state import LoopWork, Window
+from noetl.domain.execution.windows import window_as_cursor
+from noetl.domain.work import CommandWork, FrameWork, Work
+from noetl.kernel.ids import FrameId, StageId
+from noetl.kernel.instant import plus
+from noetl.runtime.seats import Seat, Seats
+from noetl.runtime.turn import Turn, about_command, about_frame
+
+FRAME_ATTEMPTS_MAX = 3
+
+
+class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """How long work is lent, and how often it may be lent again."""
+
+    lease_seconds: float = 60.0
+    attempts_max: int = 10
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """Work for a seat, once the turn that it was promised in is durable."""
+
+    seat: Seat
+    work: Work
+
+
+class _Frame(NamedTuple):
+    window: Window
+    frame_id: FrameId
+    ordinal: int
+    attempt: int
+
+
+def hand_out(turn: Turn, seats: Seats, terms: LeaseTerms) -> list[Promise]:
+    """As much as there are free slots for; what is left makes the execution starve."""
+    promises: list[Promise] = []
+    if turn.state.execution.status == "RUNNING":
+        promises += _commands(turn, seats, terms)
+        promises += _frames(turn, seats, terms)
+    if _has_more(turn):
+        seats.starving[turn.running.execution_id] = None
+    else:
+        seats.starving.pop(turn.running.execution_id, None)
+    return promises
+
+
+def _commands(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
+    for row in _claimable(turn):
+        seat = seats.free()
+        if seat is None or turn.is_full:
+            return
+        yield _promise(seat, _claim(turn, row, seat, terms))
+
+
+def _claimable(turn: Turn) -> list[CommandRow]:
+    void = turn.running.void
+    return [
+        row
+        for row in turn.state.commands.values()
+        if row.status == "PENDING" or row.command_id in void
+    ]
+
+
+def _claim(turn: Turn, row: CommandRow, seat: Seat, terms: LeaseTerms) -> CommandWork:
+    worker, running = seat.worker, turn.running
+    claim = row.claim + 1
+    lease_until = plus(turn.now, seconds=terms.lease_seconds)
+    claimed = CommandClaimed(
+        worker_id=worker.worker_id, claim=claim, lease_until=lease_until, boot_id=worker.boot_id
+    )
+    started = CommandStarted(worker_id=worker.worker_id, claim=claim)
+    turn.add(about_command(claimed, row.command_id), about_command(started, row.command_id))
+    running.void.discard(row.command_id)
+    return CommandWork(
+        scope=running.source.scope,
+        execution_id=running.execution_id,
+        playbook_digest=running.plan.digest,
+        step=row.step,
+        visit=row.visit,
+        command_id=row.command_id,
+        claim=claim,
+        lease_until=lease_until,
+        lease_seconds=terms.lease_seconds,
+        facts=running.facts[row.command_id],
+        journal=tuple(turn.state.calls.get(row.command_id, ())),
+    )
+
+
+def _frames(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
+    for work in list(turn.state.loop_work.values()):
+        for frame in _abandoned(turn, work):
+            if frame.attempts >= _attempts_max(work):
+                turn.add(about_frame(_given_up(frame), frame.frame_id, work.loop_id))
+                continue
+            seat = seats.free()
+            if seat is None:
+                return
+            again = _Frame(
+                work.out[frame.frame_id], frame.frame_id, frame.ordinal, frame.attempts + 1
+            )
+            yield _dispatch(turn, work, again, seat, terms)
+        while (window := next_window(work)) is not None and not turn.is_full:
+            seat = seats.free()
+            if seat is None:
+                return
+            new = _Frame(window, FrameId(turn.new_id()), work.next_ordinal, 1)
+            yield _dispatch(turn, work, new, seat, terms)
+
+
+def _abandoned(turn: Turn, work: LoopWork) -> list[FrameRow]:
+    """Frames whose holder was lost and that nobody holds now."""
+    rows = (turn.state.frames.get(frame) for frame in work.out)
+    return [row for row in rows if row is not None and row.status == "PENDING"]
+
+
+def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: LeaseTerms) -> Promise:
+    lease_seconds = float(work.policy.get("lease_seconds", terms.lease_seconds))
+    dispatched = FrameDispatched(
+        ordinal=frame.ordinal,
+        worker_id=seat.worker.worker_id,
+        lease_until=plus(turn.now, seconds=lease_seconds),
+        attempt=frame.attempt,
+        attempts_max=_attempts_max(work),
+        cursor=window_as_cursor(frame.window),
+    )
+    started = FrameStarted(worker_id=seat.worker.worker_id)
+    turn.add(about_frame(dispatched, frame.frame_id, work.loop_id))
+    turn.add(about_frame(started, frame.frame_id, work.loop_id))
+    return _promise(seat, _frame_work(turn, work, frame, lease_seconds))
+
+
+def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float) -> FrameWork:
+    running, window = turn.running, frame.window
+    facts = running.facts[work.loop_id]
+    if work.mode == "sequential":  # rows see what the rows before them wrote
+        facts = msgspec.structs.replace(facts, ctx=turn.state.ctx)
+    items = work.collection
+    return FrameWork(
+        scope=running.source.scope,
+        execution_id=running.execution_id,
+        playbook_digest=running.plan.digest,
+        step=work.step,
+        visit=work.visit,
+        stage_id=work.stage_id or StageId(""),
+        frame_id=frame.frame_id,
+        ordinal=frame.ordinal,
+        attempt=frame.attempt,
+        lease_until=plus(turn.now, seconds=lease_seconds),
+        lease_seconds=lease_seconds,
+        mode=work.mode,
+        first_index=window.first,
+        row_count=window.rows,
+        total=work.total,
+        row_concurrency=row_concurrency(work),
+        seconds_max=work.policy.get("max_seconds"),
+        failure=work.policy.get("failure", "fail_fast"),
+        facts=facts,
+        rows=None if items is None else items[window.first : window.first + window.rows],
+        collection=work.collection_ref,
+    )
+
+
+def _given_up(frame: FrameRow) -> FrameFailed:
+    message = f"frame {frame.ordinal} was lost {frame.attempts} times; its workers went quiet"
+    return FrameFailed(error=Failure(kind="lease_lost", message=message))
+
+
+def _attempts_max(work: LoopWork) -> int:
+    return int(work.policy.get("max_attempts", FRAME_ATTEMPTS_MAX))
+
+
+def _promise(seat: Seat, work: Work) -> Promise:
+    seat.free -= 1
+    seat.promised += 1
+    return Promise(seat, work)
+
+
+def _has_more(turn: Turn) -> bool:
+    state = turn.state
+    if state.execution.status != "RUNNING":
+        return False
+    if _claimable(turn):
+        return True
+    return any(
+        next_window(work) is not None or _abandoned(turn, work) for work in state.loop_work.values()
+    )

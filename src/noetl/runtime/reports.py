@@ -1,0 +1,193 @@
+"""What workers say, turned into facts; a holder that lost its claim is refused."""
+
+import msgspec
+
+from noetl.decider.answers import Decided
+from noetl.domain.events import (
+    BusinessObjectsRecorded,
+    CallDone,
+    CallFailed,
+    CommandCompleted,
+    CommandFailed,
+    CommandHeartbeat,
+    FrameAbandoned,
+    FrameCommitted,
+    FrameFailed,
+    FrameHeartbeat,
+)
+from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.execution.rows import CommandRow, FrameRow
+from noetl.domain.work import Call, CommandReport, FrameReport, Heartbeat, LeaseAnswer, NextAction
+from noetl.kernel.errors import ClaimLost
+from noetl.kernel.ids import CommandId, FrameId, LoopId, WorkerId
+from noetl.kernel.instant import plus
+from noetl.runtime.turn import Turn, about_command, about_frame
+
+
+def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
+    """The command, if this claim is the one that counts."""
+    row = turn.state.commands.get(command)
+    if row is None:
+        raise ClaimLost(command, "is over")
+    if row.claim != claim or command in turn.running.void:
+        raise ClaimLost(command, f"is held by claim {row.claim}, not by claim {claim}")
+    return row
+
+
+def held_frame(turn: Turn, frame: FrameId, attempt: int, worker: str) -> FrameRow:
+    row = turn.state.frames.get(frame)
+    if row is None:
+        raise ClaimLost(f"frame {frame}", "is over")
+    if row.attempts != attempt or row.worker_id != worker:
+        raise ClaimLost(f"frame {frame}", f"is at attempt {row.attempts}, not {attempt}")
+    return row
+
+
+def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
+    lease_until = plus(turn.now, seconds=lease_seconds)
+    if beat.command_id is not None:
+        held_command(turn, beat.command_id, beat.claim)
+        kept = CommandHeartbeat(worker_id=beat.worker_id, claim=beat.claim, lease_until=lease_until)
+        turn.add(about_command(kept, beat.command_id))
+    else:
+        frame = beat.frame_id or FrameId("")
+        held_frame(turn, frame, beat.claim, beat.worker_id)
+        alive = FrameHeartbeat(worker_id=beat.worker_id, lease_until=lease_until)
+        turn.add(about_frame(alive, frame, _loop_of(turn, frame)))
+    return LeaseAnswer(next_action=_next_action(turn), lease_until=lease_until)
+
+
+def call(turn: Turn, command: CommandId, claim: int, recorded: Call) -> LeaseAnswer:
+    row = held_command(turn, command, claim)
+    known = turn.state.calls.get(command, ())
+    if not any((each.task, each.run) == (recorded.task, recorded.run) for each in known):
+        turn.add(about_command(_call_event(row, recorded), command))
+    return LeaseAnswer(next_action=_next_action(turn), lease_until=row.lease_until)
+
+
+def _next_action(turn: Turn) -> NextAction:
+    return "continue" if turn.state.execution.status == "RUNNING" else "wait"
+
+
+def command_ended(turn: Turn, report: CommandReport) -> None:
+    row = held_command(turn, report.command_id, report.claim)
+    known = {(each.task, each.run) for each in turn.state.calls.get(report.command_id, ())}
+    calls = [each for each in report.calls if (each.task, each.run) not in known]
+    ends = [_call_event(row, _slim(each)) for each in calls]
+    if not ends:
+        ends = [_whole_call(row, report)]
+    facts = [about_command(event, report.command_id) for event in ends]
+    facts += [Decided(event=emitted) for emitted in report.emitted]
+    turn.add(*facts, about_command(_command_end(report), report.command_id))
+
+
+def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None) -> None:
+    row = held_frame(turn, report.frame_id, report.attempt, report.worker_id)
+    loop = _loop_of(turn, report.frame_id)
+    if report.error is not None:
+        turn.add(about_frame(_frame_lost(turn, row, report.error), report.frame_id, loop))
+        return
+    facts: list[Decided] = []
+    if objects is not None:
+        recorded = BusinessObjectsRecorded(objects_ref=objects, count=len(report.emitted))
+        facts.append(Decided(event=recorded))
+    else:
+        facts += [Decided(event=emitted) for emitted in report.emitted]
+    committed = FrameCommitted(
+        worker_id=report.worker_id,
+        row_count=report.row_count,
+        failed_rows=report.failed_rows,
+        broken_rows=report.broken_rows,
+        events_emitted=len(report.emitted),
+        output_ref=report.output,
+        outcomes=[msgspec.to_builtins(outcome) for outcome in report.outcomes],
+        writes=report.writes,
+        row_error=report.row_error,
+        metrics={**report.metrics, **({"repeated": [*report.repeated]} if report.repeated else {})},
+    )
+    turn.add(*facts, about_frame(committed, report.frame_id, loop))
+
+
+def abandon_frame(turn: Turn, row: FrameRow) -> None:
+    """Its holder is gone: the frame waits to be handed out again."""
+    turn.add(about_frame(_abandoned(row), row.frame_id, _loop_of(turn, row.frame_id)))
+
+
+def _frame_lost(turn: Turn, row: FrameRow, error: Failure) -> FrameFailed | FrameAbandoned:
+    stage = turn.state.stages.get(row.stage_id)
+    attempts_max = 1 if stage is None else int(stage.frame_policy.get("max_attempts", 3))
+    if row.attempts < attempts_max and error.retryable:
+        return _abandoned(row)
+    return FrameFailed(error=error, worker_id=row.worker_id)
+
+
+def _abandoned(row: FrameRow) -> FrameAbandoned:
+    return FrameAbandoned(
+        previous_owner=row.worker_id or WorkerId(""),
+        previous_attempts=row.attempts,
+        prior_lease_until=row.lease_until,
+    )
+
+
+def _command_end(report: CommandReport) -> CommandCompleted | CommandFailed:
+    if report.error is not None:
+        return CommandFailed(
+            error=report.error,
+            claim=report.claim,
+            worker_id=report.worker_id,
+            result=report.result,
+            writes=report.writes,
+            duration_ms=report.duration_ms,
+        )
+    return CommandCompleted(
+        claim=report.claim,
+        worker_id=report.worker_id,
+        result=report.result,
+        writes=report.writes,
+        duration_ms=report.duration_ms,
+    )
+
+
+def _call_event(row: CommandRow, recorded: Call) -> CallDone | CallFailed:
+    if recorded.error is not None:
+        return CallFailed(
+            step=row.step,
+            error=recorded.error,
+            visit=row.visit,
+            task=recorded.task,
+            run=recorded.run,
+            writes=recorded.writes,
+            effect=recorded.effect,
+            tries=recorded.tries,
+            duration_ms=recorded.duration_ms,
+        )
+    return CallDone(
+        step=row.step,
+        result=recorded.result or Result(status="ok"),
+        visit=row.visit,
+        task=recorded.task,
+        run=recorded.run,
+        writes=recorded.writes,
+        effect=recorded.effect,
+        tries=recorded.tries,
+        duration_ms=recorded.duration_ms,
+    )
+
+
+def _slim(recorded: Call) -> Call:
+    """A call that ends with its command needs no second copy of the result."""
+    result = None if recorded.result is None else Result(status=recorded.result.status)
+    return msgspec.structs.replace(recorded, result=result)
+
+
+def _whole_call(row: CommandRow, report: CommandReport) -> CallDone | CallFailed:
+    """Users and their queries know `call.done`: every command has one."""
+    if report.error is not None:
+        return CallFailed(step=row.step, error=report.error, visit=row.visit)
+    return CallDone(step=row.step, result=Result(status="ok"), visit=row.visit)
+
+
+def _loop_of(turn: Turn, frame: FrameId) -> LoopId | None:
+    row = turn.state.frames.get(frame)
+    stage = None if row is None else turn.state.stages.get(row.stage_id)
+    return None if stage is None else stage.loop_id

@@ -1,0 +1,62 @@
+"""One execution in memory: its state, its place in the log, and what its open work may see."""
+
+from collections.abc import Iterable
+
+from noetl.decider.plan import Plan
+from noetl.decider.view import facts_of
+from noetl.domain.events import CommandIssued, Event, StageOpened
+from noetl.domain.events.envelope import Envelope, Source
+from noetl.domain.execution.accumulator import Accumulator
+from noetl.domain.execution.fold import evolve
+from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.execution.state import ExecutionState
+from noetl.domain.log import EMPTY_STREAM, StoredEvent, StreamHead
+from noetl.domain.work import Facts
+from noetl.kernel.ids import CommandId, ExecutionId, LoopId
+from noetl.wire.codec import open_stored
+
+
+class Running:
+    """Changed by one turn at a time. What a turn folded and could not append is thrown away."""
+
+    def __init__(self, plan: Plan, source: Source) -> None:
+        self.plan = plan
+        self.source = source
+        self.head = EMPTY_STREAM
+        self.accumulator = Accumulator(ExecutionState())
+        self.facts: dict[CommandId | LoopId, Facts] = {}
+        self.void: set[CommandId] = set()  # commands whose holder is known to be gone
+
+    @property
+    def execution_id(self) -> ExecutionId:
+        return self.source.execution_id
+
+    @property
+    def state(self) -> ExecutionState:
+        return self.accumulator.state
+
+    @property
+    def is_over(self) -> bool:
+        return self.state.execution.status in TERMINAL
+
+    def apply(self, envelope: Envelope, event: Event) -> None:
+        """Fold one event. Work sees the execution as it was when the work was issued."""
+        evolve(self.accumulator, envelope, event)
+        self.head = StreamHead(envelope.stream_version, envelope.event_id)
+        if isinstance(event, CommandIssued) and envelope.command_id is not None:
+            self.facts[envelope.command_id] = facts_of(self.state)
+        elif isinstance(event, StageOpened) and event.loop_id is not None:
+            self.facts[event.loop_id] = facts_of(self.state)
+
+    def apply_stored(self, page: Iterable[StoredEvent]) -> None:
+        for stored in page:
+            recorded = open_stored(stored)
+            self.apply(recorded.envelope, recorded.event)
+
+    def forget_ended_work(self) -> None:
+        """Facts of work that is over are of no use to anybody."""
+        state = self.state
+        for key in [key for key in self.facts if key not in state.commands]:
+            if key not in state.loop_work:
+                del self.facts[key]
+        self.void &= state.commands.keys()
