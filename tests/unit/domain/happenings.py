@@ -17,13 +17,16 @@ from noetl.domain.events import (
     FrameDispatched,
     FrameHeartbeat,
     FrameStarted,
+    LoopDone,
     LoopStarted,
     PlaybookInitialized,
     ShardDone,
     ShardEnqueued,
     ShardFailed,
     StageOpened,
+    StepExited,
 )
+from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.kernel.ids import CommandId, FrameId, LoopId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant
@@ -83,16 +86,26 @@ def called(**fields: Any) -> Placed:
     return at(event, command_id=COMMAND)
 
 
-def completed(claim: int = 1, result: Result | None = None) -> Placed:
-    return at(CommandCompleted(claim=claim, result=result), command_id=COMMAND)
+def completed(claim: int = 1, **fields: Any) -> Placed:
+    return at(CommandCompleted(claim=claim, **fields), command_id=COMMAND)
 
 
-def failed(claim: int = 1) -> Placed:
-    return at(CommandFailed(claim=claim, error=FAILURE), command_id=COMMAND)
+def failed(claim: int = 1, **fields: Any) -> Placed:
+    return at(CommandFailed(claim=claim, error=FAILURE, **fields), command_id=COMMAND)
+
+
+def left(step: StepName = STEP, status: str = "COMPLETED", **fields: Any) -> StepExited:
+    return StepExited(step=step, status=status, **fields)
 
 
 def loop_started(loop: LoopId = LOOP, **fields: Any) -> LoopStarted:
-    return LoopStarted(loop_id=loop, step=STEP, mode="parallel", **fields)
+    return LoopStarted(loop_id=loop, step=STEP, **{"mode": "parallel"} | fields)
+
+
+def loop_done(total: int, **fields: Any) -> LoopDone:
+    stats = LoopStats(total=total, succeeded=total)
+    given: dict[str, Any] = {"status": "completed", "stats": stats} | fields
+    return LoopDone(loop_id=LOOP, step=STEP, **given)
 
 
 def stage_opened(**fields: Any) -> Placed:
