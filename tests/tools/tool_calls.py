@@ -44,6 +44,10 @@ class ChildrenDesk:
         fresh = ExecutionId(str(9000 + len(self._children)))
         return self._children.setdefault(request.cycle, fresh)
 
+    def path_of(self, child: ExecutionId) -> str | None:
+        """The playbook that was first asked for under the child's cycle."""
+        return next(asked.path for asked in self.requests if self._children[asked.cycle] == child)
+
     async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
         self.waits.append(wait_seconds)
         return self._ends.pop(0) if self._ends else None

@@ -65,15 +65,15 @@ class NatsTool:
         self._connections = NatsConnections()
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
-        operation = parameters.get("operation")
+        operation = str(parameters.get("operation"))
         if operation == "js_consume":
             return flag(parameters.get("ack"), True)  # unacknowledged messages come again
         return operation not in _READING
 
     async def run(self, call: ToolCall) -> ToolResult:
-        operation = call.parameters.get("operation")
+        operation = str(call.parameters.get("operation"))
         if operation not in OPERATIONS:
-            meant = nearest(str(operation), OPERATIONS)
+            meant = nearest(operation, OPERATIONS)
             advice = f"did you mean {meant!r}?" if meant else f"use {choices(OPERATIONS)}"
             raise failed("client_error", f"NATS has no operation {shown(operation)!r}; {advice}")
         fields = _fields(call)

@@ -75,7 +75,7 @@ class PlaybookTool:
     async def _value(self, call: ToolCall, outcome: ChildOutcome) -> dict[str, Any]:
         facts = {"status": outcome.status, "execution_id": outcome.execution_id}
         step = call.parameters.get("return_step")
-        named = outcome.step_results.get(StepName(step)) if step else outcome.result
+        named = outcome.step_results.get(StepName(str(step))) if step else outcome.result
         # A step that the child did not reach has no result: then its end is all there is to tell.
         if named is None or call.parameters.get("return_result") is False:
             return facts

@@ -50,7 +50,7 @@ class SecretsTool:
 
 
 def _from_credential(call: ToolCall) -> Any:
-    name, path = call.parameters.get("name"), call.parameters.get("path")
+    name, path = _text(call.parameters, "name"), _text(call.parameters, "path")
     named = _credential_named(call, name)
     # `name` says which of several credentials is meant, or which field of the only one.
     credential, field = (named, path) if named else (call.credential, path or name)
@@ -69,7 +69,14 @@ def _from_credential(call: ToolCall) -> Any:
     return found
 
 
-def _credential_named(call: ToolCall, name: Any) -> OpenCredential | None:
+def _text(parameters: Mapping[str, Any], name: str) -> str | None:
+    given = parameters.get(name)
+    if given is None or isinstance(given, str):
+        return given or None
+    raise failed("client_error", f"`{name}` of a secret must be text, not {type(given).__name__}")
+
+
+def _credential_named(call: ToolCall, name: str | None) -> OpenCredential | None:
     for alias, credential in call.credentials.items():
         if name and name in (alias, credential.name):
             return credential
@@ -92,7 +99,7 @@ def _at(data: Any, path: str) -> Any:
 
 
 async def _from_file(parameters: Mapping[str, Any]) -> str:
-    path = Path(str(parameters.get("path") or parameters.get("name") or ""))
+    path = Path(_text(parameters, "path") or _text(parameters, "name") or "")
     if not path.is_absolute():
         raise failed("client_error", f"the secret file {shown(path)!r} needs its whole path")
     try:
