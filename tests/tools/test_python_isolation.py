@@ -33,17 +33,23 @@ async def test_t4_the_environment_holds_what_was_given_and_nothing_of_ours(
     assert not {"NOETL_SECRET_KEY", "HOME", "PATH"} & added.keys()
 
 
-async def test_t4_nothing_that_we_hold_open_reaches_the_code(
+async def test_t4_nothing_that_we_hold_open_reaches_the_code_or_what_it_starts(
     make: ToolMaker, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     code = (
         "import os\n"
+        "os.system('ls -l /proc/$$/fd > below')\n"
         "links = [f'/proc/self/fd/{name}' for name in os.listdir('/proc/self/fd')]\n"
-        "result = [os.readlink(link) for link in links if os.path.lexists(link)]"
+        "own = [os.readlink(link) for link in links if os.path.lexists(link)]\n"
+        "result = [own, open('below').read()]"
     )
     with secret.open("w"):
-        assert str(secret) not in await run(make(), code)
+        own, below = await run(make(), code)
+
+    assert str(secret) not in own
+    assert any(link.startswith("socket:") for link in own)
+    assert "socket:" not in below
 
 
 async def test_t5_calls_do_not_see_what_earlier_ones_changed(

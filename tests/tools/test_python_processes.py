@@ -119,6 +119,8 @@ async def test_t1_a_crash_is_a_failure_that_names_it_and_the_next_call_works(
         "import os; os.closerange(3, 99)",
         "import os, sys; os.write(int(sys.argv[1]), b'x' * 100)",
         "import os, sys; os.write(int(sys.argv[1]), (4).to_bytes(8, 'big') + b'nope')",
+        "import os, sys; os.write(int(sys.argv[1]), (4).to_bytes(8, 'big') + b'too long')",
+        "import os, sys; os.write(int(sys.argv[1]), b'nope'); os._exit(0)",
     ],
 )
 async def test_t1_code_that_breaks_the_connection_harms_only_itself(
@@ -133,14 +135,22 @@ async def test_t1_code_that_breaks_the_connection_harms_only_itself(
     assert await run(tool, "result = 1") == 1
 
 
-async def test_t1_a_crash_is_noticed_while_a_fork_of_the_code_lives(make: ToolMaker) -> None:
-    tool = make()
-    code = "import os, time\nif os.fork() == 0: time.sleep(600)\nos._exit(5)"
+async def test_t1_a_crash_is_noticed_while_a_fork_of_the_code_lives(
+    make: ToolMaker, tmp_path: Path
+) -> None:
+    stop = tmp_path / "stop"
+    code = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    while not os.path.exists(stop): time.sleep(0.01)\n"
+        "os._exit(5)"
+    )
 
     with pytest.raises(ToolFailed, match="exit status 5"):
-        await run(tool, code)
+        await run(make(), code, {"stop": str(stop)}, timeout_seconds=30)
 
-    assert psutil.Process().children(recursive=True) == []
+    stop.touch()
 
 
 async def test_a_process_that_died_while_idle_is_replaced(make: ToolMaker) -> None:

@@ -116,9 +116,9 @@ class PythonProcess:
             data += await _more(loop, self._socket)
         size = int.from_bytes(data[:HEADER_BYTES], "big")
         del data[:HEADER_BYTES]
-        if not 0 < size <= ANSWER_BYTES_MAX:
-            raise EOFError  # nothing came, or something that no answer begins with
         received = len(data)
+        if not max(1, received) <= size <= ANSWER_BYTES_MAX:
+            raise EOFError  # nothing came, or what came is not our child speaking
         data.extend(bytes(size - received))
         with memoryview(data) as whole:
             while received < size:
