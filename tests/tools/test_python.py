@@ -89,6 +89,7 @@ async def test_code_can_look_at_the_context(tool: PythonTool) -> None:
         ({"floor": {"from": "math", "import": "floor"}}, "result = floor(2.5)"),
         ({"p": {"from": "os", "import": "path"}}, "result = len(p.join('', 'aa'))"),
         ({"dom": {"from": "xml", "import": "dom"}}, "result = 2 * bool(dom.__name__)"),
+        ("math", "result = math.floor(2.5)"),
         (["math", "os.path"], "result = math.floor(2.5) * bool(os.path)"),
     ],
 )
@@ -96,6 +97,16 @@ async def test_libraries_are_imported_under_their_names(
     tool: PythonTool, libraries: object, code: str
 ) -> None:
     assert await run(tool, code, libs=libraries) == 2
+
+
+@pytest.mark.parametrize("libraries", [[1], {"m": {"from": 1}}, {"m": 5}])
+async def test_t1_libraries_that_are_no_names_are_refused(
+    tool: PythonTool, libraries: object
+) -> None:
+    raised = await failure(tool, "result = 1", libs=libraries)
+
+    assert raised.failure.kind == "client_error"
+    assert raised.failure.message.startswith("libs must be")
 
 
 async def test_t1_a_library_that_is_not_there_is_named(tool: PythonTool) -> None:

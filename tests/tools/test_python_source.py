@@ -85,6 +85,12 @@ async def test_t1_a_server_that_is_not_there_is_a_connection_failure() -> None:
         ({}, "client_error", "needs code"),
         ({"code": " "}, "client_error", "needs code"),
         ({"script": {"source": {"type": "inline"}}}, "client_error", "source.code"),
+        ({"script": {"source": "gcs"}}, "client_error", "must be a map"),
+        (
+            {"script": {"uri": "http://127.0.0.1:1/", "source": {"timeout": "soon"}}},
+            "client_error",
+            "must be a number",
+        ),
         ({"script": {"uri": "/no/such.py"}}, "not_found", "/no/such.py"),
         ({"script": {"uri": "/"}}, "storage_access", "cannot be read"),
         (

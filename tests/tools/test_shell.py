@@ -102,6 +102,19 @@ async def test_t1_a_shell_that_is_not_there_is_named(tool: ShellTool) -> None:
         await tool.run(call("shell", {"cmds": "true", "shell": "nushell"}))
 
 
+async def test_t1_an_environment_that_is_no_map_is_refused(tool: ShellTool) -> None:
+    with pytest.raises(ToolFailed, match="env must be a map"):
+        await tool.run(call("shell", {"cmds": "true", "env": "A=1"}))
+
+
+async def test_a_folder_of_ours_is_made_when_it_is_missing(tmp_path: Path) -> None:
+    tool = ShellTool(services(tmp_path / "new" / "folder", environment=PATH))
+
+    value = (await tool.run(call("shell", {"cmds": "pwd"}))).value
+
+    assert value["stdout"].strip() == str(tmp_path / "new" / "folder")
+
+
 async def test_t1_a_zero_byte_is_refused(tool: ShellTool) -> None:
     with pytest.raises(ToolFailed, match="cannot be passed on"):
         await tool.run(call("shell", {"cmds": "true \0"}))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
+from noetl.tools.failures import failed
 from noetl.tools.output_tail import OutputTail
 
 
@@ -108,8 +109,10 @@ def exit_text(code: int) -> str:
         return f"signal {-code}"
 
 
-def child_environment(given: Mapping[str, str], own: Mapping[str, Any] | None) -> dict[str, str]:
+def child_environment(given: Mapping[str, str], own: Any) -> dict[str, str]:
     """What the operator allows and what the task adds; a null takes a name away."""
+    if own and not isinstance(own, Mapping):
+        raise failed("client_error", "env must be a map of names and texts")
     whole = {**given, **(own or {})}
     return {
         str(name): _environment_text(value) for name, value in whole.items() if value is not None

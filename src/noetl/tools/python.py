@@ -57,7 +57,7 @@ def _request(call: ToolCall, code: str) -> bytes:
         "context": call.context if "context" in code else {},
         "libs": parameters.get("libs"),
         "env": child_environment({}, parameters.get("env")),
-        "cwd": parameters.get("cwd"),
+        "cwd": str(parameters.get("cwd") or ""),
     }
     try:
         return msgspec.json.encode(request, enc_hook=_plain)

@@ -92,6 +92,8 @@ def _awaited(returned: Any) -> Any:
 
 
 def _import_libraries(names: dict[str, Any], libraries: Any) -> None:
+    if isinstance(libraries, str):
+        libraries = [libraries]
     if isinstance(libraries, list):
         for name in libraries:
             _imported(name)

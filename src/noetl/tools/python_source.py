@@ -22,6 +22,10 @@ async def source_of(parameters: Mapping[str, Any]) -> str:
         raise failed("client_error", "a python task needs code, or a script with a source")
     uri = str(script.get("uri") or "")
     source = script.get("source") or {}
+    if not isinstance(source, Mapping):
+        raise failed(
+            "client_error", "the source of a script must be a map: {type, code or endpoint}"
+        )
     kind = source.get("type") or ("http" if uri.startswith(("http://", "https://")) else "file")
     if kind == "inline":
         return _inline(source)
@@ -55,7 +59,7 @@ async def _fetch(uri: str, source: Mapping[str, Any]) -> str:
     url = uri if "://" in uri else f"{str(source.get('endpoint') or '').rstrip('/')}/{uri}"
     method = str(source.get("method") or "GET")
     aiohttp = import_module("aiohttp")  # slow to import, and few scripts are fetched
-    limit = aiohttp.ClientTimeout(total=float(source.get("timeout") or FETCH_SECONDS))
+    limit = aiohttp.ClientTimeout(total=_seconds(source.get("timeout")))
     try:
         async with (
             aiohttp.ClientSession(timeout=limit) as session,
@@ -76,6 +80,13 @@ async def _fetch(uri: str, source: Mapping[str, Any]) -> str:
             _kind_of(status), f"the script cannot be fetched: HTTP {status}", code=str(status)
         )
     return _text(data, "fetched")
+
+
+def _seconds(given: Any) -> float:
+    try:
+        return float(given or FETCH_SECONDS)
+    except (TypeError, ValueError) as error:
+        raise failed("client_error", "the timeout of a script must be a number") from error
 
 
 def _kind_of(status: int) -> str:

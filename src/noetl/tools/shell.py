@@ -83,7 +83,10 @@ class ShellTool:
     def _start(self, parameters: Mapping[str, Any], command: str) -> ChildProcess:
         environment = child_environment(self._services.environment, parameters.get("env"))
         shell = _shell(parameters.get("shell"), environment.get("PATH"))
-        folder = parameters.get("cwd") or self._services.folder
+        folder = parameters.get("cwd")
+        if not folder:
+            folder = self._services.folder
+            folder.mkdir(parents=True, exist_ok=True)
         program = Program(
             command=[shell, "-c", command],
             environment=environment,
