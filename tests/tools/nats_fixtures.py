@@ -1,8 +1,10 @@
-"""One real NATS server for all tests that ask for it, and names that no other test uses."""
+"""A real NATS server, the tool over it, and names that no other test uses."""
 
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
@@ -10,6 +12,10 @@ from nats.js import JetStreamContext
 
 from noetl.domain.credential import OpenCredential
 from noetl.servers.nats import NatsServer
+from noetl.tools.nats import NatsTool
+from tests.tools.tool_calls import KEY, call, services
+
+Run = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +50,24 @@ async def jetstream(nats_server: NatsServer) -> AsyncIterator[JetStreamContext]:
     )
     yield connection.jetstream()
     await connection.close()
+
+
+@pytest.fixture
+async def nats_tool(tmp_path: Path) -> AsyncIterator[NatsTool]:
+    opened = NatsTool(services(tmp_path))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def run_nats(nats_tool: NatsTool, nats_credential: OpenCredential) -> Run:
+    async def run_one(operation: str, *, cycle: str = KEY, **parameters: Any) -> Any:
+        given = call(
+            "nats",
+            {"operation": operation, **parameters},
+            credentials={"": nats_credential},
+            idempotency_key=cycle,
+        )
+        return (await nats_tool.run(given)).value
+
+    return run_one
