@@ -7,7 +7,15 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.domain.events import ExecutionRetried
+from noetl.domain.events import (
+    CallDone,
+    ChildStarted,
+    CommandIssued,
+    ExecutionRetried,
+    LoopStarted,
+    PlaybookInitialized,
+    StepExited,
+)
 from noetl.domain.events.envelope import Draft, RecordedEvent
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve, fold
@@ -24,11 +32,14 @@ from noetl.domain.surfaces import (
 )
 from noetl.kernel import canonical_json
 from noetl.testing.given import recorded
-from noetl.testing.strategies import EXECUTION, histories, jumbled_runs, runs
+from noetl.testing.strategies import ANYTHING, EXECUTION, histories, jumbled_runs, runs
 
 ANY_HISTORY = runs() | histories(events_min=5)
 JUMBLED_HISTORY = histories(events_min=5, events_max=60) | jumbled_runs()
 """Random events have no order to lose, so only runs are jumbled: less to draw, quick to shrink."""
+
+STATEFUL = (PlaybookInitialized, StepExited, ChildStarted, CommandIssued, CallDone, LoopStarted)
+"""Events that leave what they carry in the state."""
 
 _STATE = msgspec.json.Decoder(ExecutionState)
 
@@ -47,6 +58,14 @@ def test_a_state_frozen_anywhere_changes_nothing(drafts: list[Draft], data: st.D
     assert state == whole
     assert checksum_bundle(state) == checksum_bundle(whole)
     assert state_checksum(state) == state_checksum(whole)
+
+
+@given(histories(ANYTHING, STATEFUL, events_min=1, events_max=8))
+def test_a_state_of_anything_at_all_can_be_frozen(drafts: list[Draft]) -> None:
+    state = fold(recorded(drafts, EXECUTION))
+    frozen = canonical_json.encode(state)
+    assert _STATE.decode(frozen) == state
+    assert canonical_json.encode(_STATE.decode(frozen)) == frozen
 
 
 @given(JUMBLED_HISTORY)

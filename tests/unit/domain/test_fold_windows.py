@@ -77,6 +77,11 @@ def test_rows_that_were_handed_out_are_out() -> None:
     assert work(story).outputs == []
 
 
+def test_what_comes_next_never_goes_back() -> None:
+    story = loop_of(10).when(out(Window(4, 3), SECOND, 1), out(Window(0, 4)))
+    assert (work(story).next_index, work(story).next_ordinal) == (7, 2)
+
+
 def test_rows_that_came_back_leave_their_output() -> None:
     story = loop_of(10).when(out(Window(0, 4)), out(Window(4, 4), SECOND, 1))
 

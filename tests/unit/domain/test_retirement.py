@@ -89,6 +89,17 @@ def test_a_long_history_leaves_no_larger_state(
     assert len(long.steps) == len(short.steps)
 
 
+def test_of_a_committed_frame_its_open_loop_keeps_one_output_and_no_row() -> None:
+    history = History(EXECUTION)
+    drafts = [*begin(history), *loop_of_frames(history, STEP, 200)]
+    state = folded(drafts[:-2])  # neither its stage nor the loop has ended
+
+    (work,) = state.loop_work.values()
+    assert state.frames == {}
+    assert len(work.outputs) == 200
+    assert (work.out, work.returned, work.next_index) == ({}, [], work.total)
+
+
 def test_what_is_finished_leaves_a_count_and_a_chain() -> None:
     story = given(issued(), completed())
     (row,) = story.finished["commands"]

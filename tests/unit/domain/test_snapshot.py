@@ -1,0 +1,93 @@
+"""A state with something in every field comes back from its bytes as it was."""
+
+import msgspec
+
+from noetl.domain.events import CallDone, ChildStarted, FrameFailed, StepEntered
+from noetl.domain.events.values import Result
+from noetl.domain.execution.state import ExecutionState, LoopWork, RunState
+from noetl.kernel import canonical_json
+from noetl.kernel.ids import ExecutionId, FrameId, StepName
+from noetl.testing.given import Story, at, given
+from tests.unit.domain.happenings import (
+    COMMAND,
+    FAILURE,
+    LOOP,
+    STARTED,
+    STEP,
+    committed,
+    dispatched,
+    failed,
+    in_frame,
+    issued,
+    left,
+    loop_started,
+    order,
+    reference,
+    stage_opened,
+    stored_result,
+)
+
+A, B = StepName("größe/β"), StepName("b")
+SECOND, THIRD = FrameId("f2"), FrameId("f3")
+
+
+def busy_story() -> Story:
+    first = msgspec.structs.replace(
+        STARTED, workload={"é": [1, 2.5]}, payload={"n": None}, env={"A": "b"}, job_uuid="j1"
+    )
+    called = CallDone(step=STEP, task="pay", result=stored_result("call"), effect="fired")
+    child = ChildStarted(cycle="1/a/1/0/t/1", child_execution_id=ExecutionId("7"), path="p")
+    story = given(
+        first,
+        left(A, arcs=(B,), result=stored_result("rows"), writes={"a.b": {"": None, "c.d": -0.5}}),
+        left(B, status="FAILED", error=FAILURE),
+        StepEntered(step=STEP),
+        issued(),
+        failed(result=Result(status="ok", context={"n": 1})),
+        issued(),
+        at(called, command_id=COMMAND),
+        child,
+        order(attributes={"total": 1e16}),
+    )
+    return story.when(
+        loop_started(collection_size=9, collection=["x", None], collection_ref=reference("in")),
+        stage_opened(frame_policy={"max_rows": 4}),
+        dispatched(cursor={"first": 0, "rows": 4}),
+        dispatched(frame=SECOND, ordinal=1, cursor={"first": 4, "rows": 4}),
+        dispatched(frame=THIRD, ordinal=2, cursor={"first": 8, "rows": 1}),
+        committed(
+            row_count=3,
+            failed_rows=1,
+            broken_rows=1,
+            row_error=FAILURE,
+            outcomes=[{"value": 1}, "ü"],
+            writes={"a.c": [1]},
+            output_ref=reference("out"),
+            metrics={"duration_ms": 5},
+        ),
+        in_frame(FrameFailed(error=FAILURE), SECOND),
+    )
+
+
+def test_every_field_has_something_in_it() -> None:
+    state = busy_story().state
+    assert untouched(state, ExecutionState()) == set()
+    assert untouched(state.run, RunState()) == {"catalog_id"}  # comes with the envelope
+    empty = LoopWork(loop_id=LOOP, step=STEP, visit=1, mode="parallel", total=9)
+    same = {"loop_id", "step", "visit", "mode", "total"}
+    assert untouched(state.loop_work[LOOP], empty) == same
+
+
+def test_it_comes_back_from_its_bytes_as_it_was() -> None:
+    state = busy_story().state
+    frozen = canonical_json.encode(state)
+
+    thawed = msgspec.json.decode(frozen, type=ExecutionState)
+
+    assert thawed == state
+    assert canonical_json.encode(thawed) == frozen
+
+
+def untouched(value: msgspec.Struct, empty: msgspec.Struct) -> set[str]:
+    before, after = msgspec.structs.asdict(empty), msgspec.structs.asdict(value)
+    return {name for name in before if before[name] == after[name]}
