@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from nats.js import JetStreamContext
 
+from noetl.ports.tool import ToolFailed
 from noetl.tools.nats import OPERATIONS, NatsTool
 from tests.tools.nats_fixtures import *  # noqa: F403 - fixtures are found by name
 from tests.tools.nats_fixtures import Run
@@ -120,6 +121,7 @@ async def test_a_value_with_a_lifetime_ends(
         ({"a": 1}, None, {"a": 1}),
         (base64.b64encode(bytes(range(256))).decode(), "base64", None),
         ("x" * 400_000, None, None),
+        ("", None, None),
     ],
 )
 async def test_an_object_that_was_put_is_got(
@@ -136,6 +138,20 @@ async def test_an_object_that_was_put_is_got(
     assert found["size"] == stored["size"] == info["size"]
     assert stored["digest"] == info["digest"]
     assert info["digest"].startswith("SHA-256=")
+
+
+async def test_a_damaged_object_is_not_given(
+    run_nats: Run, fresh_name: str, jetstream: JetStreamContext
+) -> None:
+    await run_nats("object_put", bucket=fresh_name, name="o", data="abc")
+    info = await (await jetstream.object_store(fresh_name)).get_info("o")
+    await jetstream.purge_stream(f"OBJ_{fresh_name}", subject=f"$O.{fresh_name}.C.{info.nuid}")
+    await jetstream.publish(f"$O.{fresh_name}.C.{info.nuid}", b"abd")
+
+    with pytest.raises(ToolFailed, match="is damaged") as raised:
+        await run_nats("object_get", bucket=fresh_name, name="o")
+
+    assert raised.value.failure.kind == "storage_access"
 
 
 async def test_objects_are_listed_and_deleted(run_nats: Run, fresh_name: str) -> None:

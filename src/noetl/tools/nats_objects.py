@@ -1,14 +1,19 @@
 """Objects: larger than a message may be, stored in pieces under a name."""
 
 import base64
+import hashlib
 from typing import Any
 
 from nats.js import api
 from nats.js.errors import BucketNotFoundError, NotFoundError
 from nats.js.object_store import ObjectStore
 
+from noetl.domain.playbook.wording import shown
+from noetl.tools.failures import failed
 from noetl.tools.nats_keys import Operation
 from noetl.tools.nats_request import BUCKET, NatsRequest, as_text
+
+PIECE_SECONDS_MAX = 10.0
 
 _JSON = {"Content-Type": ["application/json"]}
 
@@ -17,14 +22,14 @@ async def _get(request: NatsRequest) -> dict[str, Any]:
     names = _names(request)
     try:
         store = await request.jetstream.object_store(names["bucket"])
-        found = await store.get(names["name"])
+        info = await store.get_info(names["name"])
     except NotFoundError:
         return {"status": "not_found", **names, "data": None}
-    data = found.data or b""
+    data = await _content(request, info)
     return {
         "status": "success",
         **names,
-        "data": _shown(request, found.info, data),
+        "data": _shown(request, info, data),
         "size": len(data),
     }
 
@@ -74,6 +79,26 @@ async def _list(request: NatsRequest) -> dict[str, Any]:
         await watcher.stop()  # type: ignore[no-untyped-call]  # the library has no type here
     objects.sort(key=lambda each: str(each["name"]))
     return {"status": "success", "bucket": bucket, "objects": objects, "count": len(objects)}
+
+
+async def _content(request: NatsRequest, info: api.ObjectInfo) -> bytes:
+    """The pieces in order. The library's own way leaves a subscription when it is cancelled."""
+    data = bytearray()
+    if info.size:
+        pieces = await request.jetstream.subscribe(
+            f"$O.{info.bucket}.C.{info.nuid}", ordered_consumer=True
+        )
+        try:
+            while len(data) < info.size:
+                data += (await pieces.next_msg(timeout=PIECE_SECONDS_MAX)).data
+        finally:
+            await pieces.unsubscribe()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode()
+    if info.digest != f"SHA-256={digest}":
+        raise failed(
+            "storage_access", f"the object {shown(info.name)!r} is damaged; put it once more"
+        )
+    return bytes(data)
 
 
 def _names(request: NatsRequest) -> dict[str, str]:
