@@ -2,24 +2,41 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from noetl.adapters.encryption.vault import AesVault
 from noetl.adapters.filesystem.payload_store import FilesystemPayloadStore
+from noetl.adapters.sqlite.catalog import SqliteCatalog
 from noetl.adapters.sqlite.connection import SqliteFile
+from noetl.adapters.sqlite.credential_store import SqliteCredentialStore
 from noetl.adapters.sqlite.event_log import SqliteEventLog
 from noetl.adapters.sqlite.projection_store import SqliteProjectionStore
 from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
+from noetl.adapters.system.chance import random_bytes
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.secret_key import load_key
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import LogMissing, SettingInvalid
 from noetl.kernel.instant import Instant
+from noetl.ports.catalog import Catalog
+from noetl.ports.credential_store import CredentialStore
 from noetl.ports.event_log import EventLog
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.snapshot_store import SnapshotStore
+
+_TABLES = (
+    "catalog",
+    "credential",
+    "event",
+    "log_identity",
+    "projection",
+    "projection_snapshot",
+)
 
 
 class Platform(msgspec.Struct, frozen=True):
@@ -29,6 +46,8 @@ class Platform(msgspec.Struct, frozen=True):
     payloads: PayloadStore
     projections: ProjectionStore
     snapshots: SnapshotStore
+    catalog: Catalog
+    credentials: CredentialStore
     clock: Callable[[], Instant]
     new_id: Callable[[], str]
 
@@ -61,13 +80,16 @@ async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExit
         raise SettingInvalid(f"NOETL_HOME cannot be used: {error}") from error
     file = SqliteFile(settings.log_path)
     stack.push_async_callback(file.close)
+    new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         await SqliteEventLog.open(file, utc_now),
         payloads,
         await SqliteProjectionStore.open(file, utc_now),
         await SqliteSnapshotStore.open(file),
+        await SqliteCatalog.open(file, utc_now, new_id),
+        await SqliteCredentialStore.open(file, _vault(settings), utc_now, new_id),
         utc_now,
-        SnowflakeIds(settings.id_node).new_id,
+        new_id,
     )
 
 
@@ -77,20 +99,25 @@ async def _attached(settings: Settings, payloads: PayloadStore, stack: AsyncExit
         raise LogMissing(str(path))
     file = SqliteFile(path)
     stack.push_async_callback(file.close)
-    if not await file.has_tables("event", "log_identity", "projection", "projection_snapshot"):
+    if not await file.has_tables(*_TABLES):
         raise LogMissing(str(path))
+    new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         SqliteEventLog(file, utc_now),
         payloads,
         SqliteProjectionStore(file, utc_now),
         SqliteSnapshotStore(file),
+        SqliteCatalog(file, utc_now, new_id),
+        SqliteCredentialStore(file, _vault(settings), utc_now, new_id),
         utc_now,
-        SnowflakeIds(settings.id_node).new_id,
+        new_id,
     )
 
 
 async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
     try:
+        from noetl.adapters.postgres.catalog import PostgresCatalog
+        from noetl.adapters.postgres.credential_store import PostgresCredentialStore
         from noetl.adapters.postgres.event_log import PostgresEventLog
         from noetl.adapters.postgres.pool import PostgresPool
         from noetl.adapters.postgres.projection_store import PostgresProjectionStore
@@ -103,14 +130,21 @@ async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExit
         log = await PostgresEventLog.open(pool, utc_now)
     except ValueError as error:  # how the driver says that it cannot read the address
         raise SettingInvalid(f"NOETL_LOG_URL cannot be read: {error}") from error
+    new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         log,
         payloads,
         await PostgresProjectionStore.open(pool, utc_now),
         await PostgresSnapshotStore.open(pool),
+        await PostgresCatalog.open(pool, utc_now, new_id),
+        await PostgresCredentialStore.open(pool, _vault(settings), utc_now, new_id),
         utc_now,
-        SnowflakeIds(settings.id_node).new_id,
+        new_id,
     )
+
+
+def _vault(settings: Settings) -> AesVault:
+    return AesVault(load_key(Path(settings.home), settings.secret_key), random_bytes)
 
 
 def _open_payloads(settings: Settings) -> PayloadStore:

@@ -42,6 +42,43 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.Meta(description="This process in its ids, 0 to 1023; by default from its pid."),
     ] = None
 
+    secret_key: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="Locks stored credentials: 32 bytes in base64; by default in the home."
+        ),
+    ] = None
+    worker_slots: Annotated[
+        int,
+        msgspec.Meta(description="Pieces of work that a worker runs at once.", ge=1, le=10_000),
+    ] = 100
+    lease_seconds: Annotated[
+        float,
+        msgspec.Meta(description="How long a worker may be quiet before its work is taken.", ge=1),
+    ] = 60.0
+    attempts_max: Annotated[
+        int, msgspec.Meta(description="Workers that may lose a command before it fails.", ge=1)
+    ] = 10
+    python_processes: Annotated[
+        int, msgspec.Meta(description="Processes for Python code; 0: one per processor.", ge=0)
+    ] = 0
+    python_memory_mb: Annotated[
+        int, msgspec.Meta(description="Memory that one such process may use.", ge=64)
+    ] = 2_048
+    template_env: Annotated[
+        str,
+        msgspec.Meta(description="Environment variables that templates may read: names, commas."),
+    ] = ""
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown["secret_key"] = None if self.secret_key is None else "***"
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @property
+    def processors(self) -> int:
+        return self.python_processes or os.cpu_count() or 1
+
     @property
     def scope(self) -> Scope:
         return Scope(self.tenant_id, self.organization_id)
@@ -78,6 +115,18 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     if settings.node is not None and not 0 <= settings.node <= NODE_MAX:
         raise SettingInvalid(f"{PREFIX}NODE is {settings.node}; use 0 to {NODE_MAX}")
     return settings
+
+
+def template_environment(settings: Settings) -> dict[str, str]:
+    """What `{{ env.NAME }}` may see: the names that were allowed, as they are now."""
+    names = [name.strip() for name in settings.template_env.split(",")]
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def child_environment() -> dict[str, str]:
+    """What programs started by tools get: enough to find programs and a language, no secrets."""
+    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+    return {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -1,0 +1,164 @@
+"""Everything that runs playbooks, put together: in one process on the embedded profile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
+from noetl.adapters.system.chance import new_uuid
+from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.home import Home
+from noetl.bootstrap.platform import Platform, open_platform
+from noetl.bootstrap.settings import Settings, child_environment, template_environment
+from noetl.domain.log import SealedEvent
+from noetl.domain.work import WorkerIdentity
+from noetl.kernel.ids import ExecutionId, WorkerId
+from noetl.pipeline.interpreter import Interpreter
+from noetl.ports.clock import Clock
+from noetl.ports.tool_services import ToolServices
+from noetl.runtime.control import Control
+from noetl.runtime.coordinator import Coordinator, Held
+from noetl.runtime.desk import CoordinatorDesk
+from noetl.runtime.handout import LeaseTerms
+from noetl.runtime.playbooks import Playbooks
+from noetl.runtime.projector import Projector
+from noetl.runtime.reaper import Reaper
+from noetl.runtime.recovery import Recovery
+from noetl.runtime.starting import Starter
+from noetl.runtime.worker import Worker
+from noetl.tools.registry import Tools
+
+LOCAL_WORKER = WorkerId("local")
+"""The worker inside the process that holds the log: it dies with it, and so do its leases."""
+
+
+class Engine(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line and the HTTP API work with."""
+
+    settings: Settings
+    platform: Platform
+    playbooks: Playbooks
+    coordinator: Coordinator
+    starter: Starter
+    control: Control
+    desk: CoordinatorDesk
+    home: Home
+    clock: Clock
+
+
+@asynccontextmanager
+async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIterator[Engine]:
+    """Takes the home, goes on with what was running, and serves until the block ends."""
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(Home(Path(settings.home)).held())
+        platform = await stack.enter_async_context(open_platform(settings))
+        engine = _built(settings, platform, home)
+        projector = Projector(platform.log, platform.projections, platform.snapshots)
+        recovery = Recovery(engine.coordinator, projector, platform.projections)
+        stack.push_async_callback(engine.coordinator.drain)
+        await stack.enter_async_context(_in_background(_project(engine.coordinator, projector)))
+        if has_worker:
+            await stack.enter_async_context(_working(engine))
+        await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
+        await stack.enter_async_context(
+            _in_background(Reaper(engine.coordinator, engine.clock).run())
+        )
+        yield engine
+
+
+def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
+    clock = SystemClock()
+    playbooks = Playbooks(platform.catalog, platform.payloads)
+    terms = LeaseTerms(lease_seconds=settings.lease_seconds, attempts_max=settings.attempts_max)
+    coordinator = Coordinator(
+        Held(
+            log=platform.log,
+            payloads=platform.payloads,
+            playbooks=playbooks,
+            clock=clock,
+            new_id=platform.new_id,
+            processors=settings.processors,
+            terms=terms,
+        )
+    )
+    starter = Starter(coordinator, new_uuid, template_environment(settings))
+    return Engine(
+        settings=settings,
+        platform=platform,
+        playbooks=playbooks,
+        coordinator=coordinator,
+        starter=starter,
+        control=Control(coordinator),
+        desk=CoordinatorDesk(coordinator, starter),
+        home=home,
+        clock=clock,
+    )
+
+
+@asynccontextmanager
+async def _working(engine: Engine) -> AsyncIterator[None]:
+    """A worker of our own. It drains before the coordinator stops listening."""
+    settings, platform = engine.settings, engine.platform
+    tools = Tools(
+        ToolServices(
+            payloads=platform.payloads,
+            clock=engine.clock,
+            desk=engine.desk,
+            folder=Path(settings.home) / "work",
+            environment=child_environment(),
+            python_processes_max=settings.processors,
+            python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
+        )
+    )
+    worker = Worker(
+        identity=WorkerIdentity(
+            worker_id=LOCAL_WORKER, boot_id=new_uuid(), slots=settings.worker_slots
+        ),
+        desk=engine.desk,
+        interpreter=Interpreter(
+            tools,
+            platform.credentials,
+            platform.payloads,
+            engine.clock,
+            new_uuid,
+        ),
+        playbooks=engine.playbooks,
+        payloads=platform.payloads,
+        journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
+        clock=engine.clock,
+    )
+    try:
+        async with _in_background(worker.run()):
+            yield
+    finally:
+        await tools.close()
+
+
+async def _project(coordinator: Coordinator, projector: Projector) -> None:
+    """Read models follow the log: woken by every append, they take what has gathered."""
+    has_news = asyncio.Event()
+
+    def wake(_execution: ExecutionId, _events: Sequence[SealedEvent]) -> None:
+        has_news.set()
+
+    coordinator.listeners.append(wake)
+    while True:
+        await has_news.wait()
+        has_news.clear()
+        while await projector.advance():
+            pass
+
+
+@asynccontextmanager
+async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """A service that lives as long as the block; its failure ends the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
