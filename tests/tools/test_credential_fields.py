@@ -50,8 +50,14 @@ def test_a_whole_address_is_taken_apart_and_fields_override_it() -> None:
     assert postgres_fields({"dsn": address, "database": "other"}).database == "other"
 
 
+def test_what_stands_beside_the_query_overrides_the_credential_in_any_spelling() -> None:
+    stored = {"db_host": "h", "db_name": "d", "username": "u", "db_password": "p"}
+    fields = postgres_fields(stored, {"host": "other", "port": 1})
+    assert (fields.host, fields.port, fields.database) == ("other", 1, "d")
+
+
 def test_ssl_may_be_yes_or_no_and_the_port_has_a_default() -> None:
-    data = {"host": "h", "database": "d"}
+    data = {"host": "h", "database": "d", "user": "u"}
     assert postgres_fields(data).port == 5432
     assert postgres_fields(data).sslmode is None
     assert postgres_fields(data | {"ssl": True}).sslmode == "require"
@@ -61,9 +67,9 @@ def test_ssl_may_be_yes_or_no_and_the_port_has_a_default() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ({"password": "hidden"}, "db_host and db_name"),
-        ({"host": "h", "db": "d", "port": "x"}, "not a number"),
-        ({"host": "h", "db": "d", "ssl": "often"}, "verify-full"),
+        ({"password": "hidden"}, "db_host, db_name, db_user"),
+        ({"host": "h", "db": "d", "user": "u", "port": "x"}, "not a number"),
+        ({"host": "h", "db": "d", "user": "u", "ssl": "often"}, "verify-full"),
     ],
 )
 def test_what_is_missing_is_named(data: dict[str, Any], words: str) -> None:

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 import msgspec
@@ -19,13 +19,15 @@ _USER: Final = ("db_user", "user", "username")
 _PASSWORD: Final = ("db_password", "password")
 _SSL: Final = ("sslmode", "ssl", "ssl_mode")
 _SCHEMA: Final = ("schema", "db_schema", "search_path")
+_POSTGRES_SPELLINGS: Final = (_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _SSL, _SCHEMA)
 _ADDRESS: Final = ("dsn", "connection_string", "uri", "url")
 _TOKEN: Final = ("token", "access_token", "bearer_token", "id_token")
 _API_KEY: Final = ("api_key", "apikey", "key", "value")
 _KEY_ID: Final = ("key_id", "access_key_id", "aws_access_key_id", "access_key", "hmac_key_id")
 _KEY: Final = ("secret", "secret_key", "secret_access_key", "aws_secret_access_key", "hmac_secret")
 
-SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+SslMode = Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+SSL_MODES: Final[tuple[SslMode, ...]] = get_args(SslMode)
 
 # What may stand in a failure. Every other text of a credential is taken for a secret.
 _OTHER_PUBLIC: Final = """
@@ -43,9 +45,9 @@ class PostgresFields(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     port: int
     database: str
-    user: str | None = None
+    user: str
     password: str | None = None
-    sslmode: str | None = None
+    sslmode: SslMode | None = None
     schema: str | None = None
 
     def __repr__(self) -> str:
@@ -87,26 +89,29 @@ class ObjectStoreFields(msgspec.Struct, frozen=True, kw_only=True):
         return "ObjectStoreFields(***)"
 
 
-def postgres_fields(data: Mapping[str, Any]) -> PostgresFields:
-    """Later spellings fill in only what earlier ones left open; a whole address comes last."""
-    address = _text(data, _ADDRESS)
-    given = _from_address(address) if address else {}
-    given |= {name: data[name] for name in data if data[name] not in (None, "")}
-    missing = [names[0] for names in (_HOST, _DATABASE) if _text(given, names) is None]
+def postgres_fields(*layers: Mapping[str, Any]) -> PostgresFields:
+    """Each layer overrides the ones before it; within one, a field overrides a whole address."""
+    given: dict[str, str] = {}
+    for layer in layers:
+        address = _text(layer, _ADDRESS)
+        for part in (_from_address(address) if address else {}, layer):
+            found = {names[0]: _text(part, names) for names in _POSTGRES_SPELLINGS}
+            given |= {name: text for name, text in found.items() if text is not None}
+    missing = [name for name in ("db_host", "db_name", "db_user") if name not in given]
     if missing:
         raise failed(
             "client_error",
-            f"the connection lacks {' and '.join(missing)}; add it to the credential, or beside"
-            " the query as `db_host`, `db_name`",
+            f"the connection lacks {', '.join(missing)}; add it to the credential, or beside the"
+            " query",
         )
     return PostgresFields(
-        host=_text(given, _HOST) or "",
-        port=_port(_text(given, _PORT)),
-        database=_text(given, _DATABASE) or "",
-        user=_text(given, _USER),
-        password=_text(given, _PASSWORD),
-        sslmode=_sslmode(_first(given, _SSL)),
-        schema=_text(given, _SCHEMA),
+        host=given["db_host"],
+        port=_port(given.get("db_port")),
+        database=given["db_name"],
+        user=given["db_user"],
+        password=given.get("db_password"),
+        sslmode=_sslmode(given.get("sslmode")),
+        schema=given.get("schema"),
     )
 
 
@@ -237,14 +242,14 @@ def _port(text: str | None) -> int:
         raise failed("client_error", "the port of the connection is not a number") from None
 
 
-def _sslmode(value: Any) -> str | None:
-    if value is None:
+def _sslmode(text: str | None) -> SslMode | None:
+    if text is None:
         return None
-    word = str(value).lower()
-    word = {"true": "require", "false": "disable"}.get(word, word)
-    if word not in SSL_MODES:
-        raise failed("client_error", f"sslmode is none of {', '.join(SSL_MODES)}")
-    return word
+    word = {"true": "require", "false": "disable"}.get(text.lower(), text.lower())
+    for mode in SSL_MODES:
+        if word == mode:
+            return mode
+    raise failed("client_error", f"sslmode is none of {', '.join(SSL_MODES)}")
 
 
 def _basic(user: str, password: str) -> str:

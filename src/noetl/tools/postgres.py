@@ -1,0 +1,149 @@
+"""Run SQL on PostgreSQL.
+
+All statements of a call are one transaction: all of them happen, or none. It is left to the author
+where the text has BEGIN or COMMIT itself, and each statement stands alone where one of them, such
+as VACUUM, cannot run inside of a transaction.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from noetl.ports.tool import ToolCall, ToolResult
+from noetl.ports.tool_services import ToolServices
+from noetl.templates.secret import Secret
+from noetl.tools.credential_fields import PostgresFields, postgres_fields, secrets_of
+from noetl.tools.failures import failed
+from noetl.tools.postgres_failures import DRIVER_ERRORS, postgres_failure
+from noetl.tools.postgres_pools import Connection, PostgresPools, pool_options
+from noetl.tools.postgres_values import coerced, plain_row
+from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
+from noetl.tools.sql_results import Outcome, change_outcome, combined, rows_outcome
+from noetl.tools.sql_statements import POSTGRES, Statement, controls_transaction
+
+_CONNECTION = (
+    "db_host", "db_port", "db_user", "db_password", "db_name", "sslmode", "schema",
+    "host", "port", "user", "password", "database", "dsn", "connection_string",
+)  # fmt: skip
+_ALONE = frozenset({"DATABASE", "TABLESPACE", "SUBSCRIPTION", "SYSTEM", "CONCURRENTLY", "SCHEMA"})
+_ENDS_INSIDE = re.compile(r"\b(?:COMMIT|ROLLBACK)\b", re.IGNORECASE)
+
+
+class PostgresTool:
+    waits = False
+
+    def __init__(self, services: ToolServices) -> None:
+        del services
+        self._pools = PostgresPools()
+
+    def has_effect(self, parameters: Mapping[str, Any]) -> bool:
+        return has_sql_effect(parameters, POSTGRES)
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        statements = await bound_statements(call.parameters, POSTGRES)
+        for item in statements:
+            _check_copy(item.statement)
+        secrets = secrets_of(call)
+        try:
+            async with asyncio.timeout(call.timeout_seconds):
+                outcomes = await self._outcomes(call, statements, secrets)
+        except TimeoutError:
+            raise failed(
+                "db_timeout",
+                f"the SQL took longer than {call.timeout_seconds:g} s and was cancelled;"
+                " raise `timeout`, or make the query faster",
+            ) from None
+        return ToolResult(value=combined([item.statement for item in statements], outcomes))
+
+    async def close(self) -> None:
+        await self._pools.close()
+
+    async def _outcomes(
+        self, call: ToolCall, statements: Sequence[BoundStatement], secrets: list[Secret]
+    ) -> list[Outcome]:
+        options = pool_options(call.parameters.get("pool"))
+        try:
+            async with self._pools.session(_connection_fields(call), options) as session:
+                return await _run_all(session, statements, secrets)
+        except DRIVER_ERRORS as error:
+            raise postgres_failure(error, secrets) from None
+
+
+def _connection_fields(call: ToolCall) -> PostgresFields:
+    """What stands beside the query comes before the credential."""
+    among = call.credentials.values()
+    named = next((one for one in among if one.type.startswith("postgres")), call.credential)
+    beside = {name: call.parameters[name] for name in _CONNECTION if name in call.parameters}
+    if named is None and not beside:
+        raise failed("client_error", "there is no database to ask; name a credential: `auth: NAME`")
+    return postgres_fields(named.data if named is not None else {}, beside)
+
+
+async def _run_all(
+    session: Connection, statements: Sequence[BoundStatement], secrets: list[Secret]
+) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    one = _is_one_transaction([item.statement for item in statements])
+    async with session.transaction() if one else nullcontext():
+        for index, statement in enumerate(statements):
+            try:
+                outcomes.append(await _run_one(session, statement))
+            except DRIVER_ERRORS as error:
+                number = index if len(statements) > 1 else None
+                raise postgres_failure(error, secrets, number) from None
+    if session.is_in_transaction():
+        await session.execute("ROLLBACK")
+        raise failed(
+            "schema", "the SQL began a transaction and did not end it, so it was undone; add COMMIT"
+        )
+    return outcomes
+
+
+async def _run_one(session: Connection, bound: BoundStatement) -> Outcome:
+    prepared = await session.prepare(bound.text)
+    kinds = prepared.get_parameters()
+    values = zip(bound.arguments, kinds, strict=True)
+    rows = await prepared.fetch(*(coerced(value, kind.name) for value, kind in values))
+    columns = [attribute.name for attribute in prepared.get_attributes()]
+    if columns:
+        return rows_outcome(columns, map(plain_row, rows))
+    status = prepared.get_statusmsg() or ""
+    count = status.rpartition(" ")[2]
+    return change_outcome(int(count) if count.isdigit() else 0, status)
+
+
+def _check_copy(statement: Statement) -> None:
+    """The driver would wait for ever for the rows of a client that has none."""
+    words = statement.words
+    if words[:1] == ("COPY",) and not {"STDIN", "STDOUT"}.isdisjoint(words):
+        raise failed(
+            "schema",
+            "COPY from or to the client has no rows here; use INSERT, or the transfer tool",
+        )
+
+
+def _is_one_transaction(statements: Sequence[Statement]) -> bool:
+    if len(statements) == 1:
+        return False  # it is one by itself
+    return not any(
+        controls_transaction(statement) or _stands_alone(statement) for statement in statements
+    )
+
+
+def _stands_alone(statement: Statement) -> bool:
+    words = statement.words
+    match words[:1]:
+        case ("VACUUM",) | ("DISCARD",):
+            return True
+        case ("CREATE" | "DROP" | "ALTER",):
+            return words[1] in _ALONE - {"SCHEMA"} or "CONCURRENTLY" in words
+        case ("REINDEX",):
+            return not _ALONE.isdisjoint(words)
+        case ("CLUSTER",):
+            return len(words) == 1
+        case ("DO",):
+            return bool(_ENDS_INSIDE.search(statement.text))
+        case _:
+            return False
