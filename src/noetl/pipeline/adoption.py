@@ -4,17 +4,16 @@ Their results and writes come from the record. Rules are asked again, over the r
 way the row goes on; so an adopted row takes the way that the first one took.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-from noetl.domain.playbook.task import Fail, Retry, Rule
-from noetl.domain.playbook.values import SetScope
+from noetl.domain.playbook.task import Fail, Retry
+from noetl.domain.playbook.values import Assignment, SetScope
 from noetl.domain.work import Call
 from noetl.pipeline.attempts import Attempts
 from noetl.pipeline.cycle import Cycle, Ending, Tried, outcome_of_failure, outcome_of_result
 from noetl.pipeline.failures import ENDED_THE_ROW
 from noetl.pipeline.job import Job
-from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rule
+from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rule, key_of
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.templates.layered import plain_result
@@ -55,18 +54,30 @@ class Adoption:
         if isinstance(action, Retry | Fail):
             # A result stays: it is not fired again because a rule has changed its mind.
             return None if tried.failure is not None else Ending(FAIL, failure_by_rule(cycle))
-        for key in _in_order(cycle, rule, call.writes):
-            scope, _, path = key.partition(".")
-            self._sight.names.write(_SCOPES[scope], path, call.writes[key])
-        if tried.has_result:
-            # Large values for later tasks are not recorded: they are made from the result again.
-            left_out = [
-                each
-                for each in cycle.plan.task.set
-                if each.scope == "task" and f"task.{each.name}" not in call.writes
-            ]
-            await self._judging.assign_task(cycle, tried, left_out)
+        await self._write(cycle, call, tried, () if rule is None else rule.set)
         return Ending(action)
+
+    async def _write(
+        self, cycle: Cycle, call: Call, tried: Tried, by_rule: tuple[Assignment, ...]
+    ) -> None:
+        """In the order of the playbook: a record knows none. What was too large is made again."""
+        by_task = cycle.plan.task.set if tried.has_result else ()
+        assigned = {key_of(each) for each in (*by_task, *by_rule)}
+        for key in sorted(call.writes.keys() - assigned):  # of rules that asked for another try
+            self._adopt(key, call)
+        for each in by_task:
+            if not self._adopt(key_of(each), call):
+                await self._judging.assign_task(cycle, tried, [each])
+        for each in by_rule:
+            if not self._adopt(key_of(each), call):
+                await self._judging.assign_rule(cycle, tried, [each])
+
+    def _adopt(self, key: str, call: Call) -> bool:
+        if key not in call.writes:
+            return False
+        scope, _, path = key.partition(".")
+        self._sight.names.write(_SCOPES[scope], path, call.writes[key])
+        return True
 
     async def _value(self, call: Call) -> Any:
         result = call.result
@@ -77,10 +88,3 @@ class Adoption:
         uri = result.reference.uri
         content = await self._workshop.contents.get(self._job.scope, uri)
         return plain_result(value_of(result, {uri: content}))
-
-
-def _in_order(cycle: Cycle, rule: Rule | None, writes: dict[str, Any]) -> Iterator[str]:
-    """As they were written: a record knows no order."""
-    written = [*cycle.plan.task.set, *(() if rule is None else rule.set)]
-    keys = [f"{each.scope}.{each.name}" for each in written]
-    yield from sorted(writes, key=lambda key: (keys.index(key) if key in keys else -1, key))

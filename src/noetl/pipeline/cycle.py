@@ -14,7 +14,7 @@ from noetl.pipeline.plan import TaskPlan
 from noetl.templates.layered import Outcome
 
 WRITE_BYTES_MAX: Final = 8 * 1024
-"""A larger value of a name for later tasks is not recorded, but made again from the result."""
+"""A larger value for later tasks of the row is not recorded, but made again from the result."""
 
 _KEPT: Final = ("http", "pg")
 """What rules may ask of a result besides its value, and is kept with it."""
@@ -98,6 +98,8 @@ def _envelope(outcome: Outcome) -> dict[str, Any]:
 
 
 def _is_kept(key: str, value: Any) -> bool:
-    if not key.startswith("task.") or isinstance(value, bool | int | float | None):
+    """What is written to `ctx` always is: it has a bound of its own."""
+    is_private = key.startswith(("task.", "iter."))
+    if not is_private or isinstance(value, bool | int | float | None):
         return True
     return len(canonical_json.encode(value)) <= WRITE_BYTES_MAX

@@ -1,7 +1,6 @@
 """Rendering for one row: what a template needs is fetched, and then it is asked again."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from noetl.dsl.language.shapes import duration_seconds
@@ -85,14 +84,21 @@ class Evaluation:
             return opened(value, self._fetched) if payloads else value
         return value
 
+    def _at_this_moment(self, names: Bindings) -> Bindings:
+        # Spelled out: this is asked for with every template of every row.
+        return Bindings(
+            own=names.own,
+            layers=names.layers,
+            handy=names.handy,
+            moment=self._workshop.clock.now(),
+            chance=Chance(self._workshop.entropy()),
+        )
+
     async def _answer(self, ask: Callable[[Bindings], Answer | Needs], names: Source) -> Answer:
         asked: set[Need] = set()
         while True:
             # Each asking has its own dice: two templates of a task do not share their numbers.
-            bindings = replace(
-                names(), moment=self._workshop.clock.now(), chance=Chance(self._workshop.entropy())
-            )
-            answer = ask(bindings)
+            answer = ask(self._at_this_moment(names()))
             if not isinstance(answer, Needs):
                 return answer
             if answer.needs <= asked:

@@ -1,7 +1,6 @@
 """What the end of a task means: the rule that applies, what it writes, and how long to wait."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.values import Failure
@@ -53,9 +52,8 @@ class Judging:
     async def assign_task(self, cycle: Cycle, tried: Tried, only: Iterable[Assignment]) -> None:
         await self._assign(cycle, only, self.set_names(cycle, tried))
 
-    async def assign_rule(self, cycle: Cycle, tried: Tried, rule: Rule | None) -> None:
-        if rule is not None and rule.set:
-            await self._assign(cycle, rule.set, self._rule_names(cycle, tried))
+    async def assign_rule(self, cycle: Cycle, tried: Tried, only: Iterable[Assignment]) -> None:
+        await self._assign(cycle, only, self._rule_names(cycle, tried))
 
     async def emitted(self, cycle: Cycle, tried: Tried) -> list[BusinessObjectChanged]:
         names = self.set_names(cycle, tried)
@@ -82,14 +80,18 @@ class Judging:
         return await self._sight.evaluation.number(value, names, f"jitter in a {place}") or 0.0
 
     async def _assign(self, cycle: Cycle, assignments: Iterable[Assignment], names: Source) -> None:
-        """All values are made before the first is written: they see the names as they were."""
-        written = {(each.scope, each.name): each.value for each in assignments}
-        keyed = {f"{scope}.{name}": value for (scope, name), value in written.items()}
-        values: dict[str, Any] = await self._sight.evaluation.value(keyed, names)
-        for (scope, name), (key, value) in zip(written, values.items(), strict=True):
+        """In order: a value may use what was written before it."""
+        for each in assignments:
+            value = await self._sight.evaluation.value(each.value, names)
+            key = key_of(each)
             check_plain(value, key)
-            self._sight.names.write(scope, name, value)
+            self._sight.names.write(each.scope, each.name, value)
             cycle.writes[key] = value
+
+
+def key_of(assignment: Assignment) -> str:
+    """`ctx.total`: where a value goes, as it is recorded."""
+    return f"{assignment.scope}.{assignment.name}"
 
 
 def default_action(tried: Tried) -> Action:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from noetl.domain.execution.names import all_assigned, assigned
 from noetl.domain.playbook.loop import ITERATOR
 from noetl.domain.playbook.values import SetScope
+from noetl.kernel import canonical_json
 from noetl.pipeline.facts_view import FactsView
+from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
 from noetl.pipeline.references import opened, shown
 from noetl.templates import places
@@ -15,20 +17,22 @@ from noetl.templates.bindings import Bindings
 from noetl.templates.layered import Outcome
 from noetl.templates.reference import Reference
 
-_HIDDEN = "keychain"
+WRITES_BYTES_MAX: Final = 65_536
+_HIDDEN: Final = "keychain"
 
 
 class Names:
     """Maps are replaced, never changed in place: a template may have handed one on."""
 
     __slots__ = (
-        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_task", "_view",
-        "done", "previous", "writes",
+        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_sizes", "_task",
+        "_view", "done", "previous", "writes",
     )  # fmt: skip
 
     def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
         self.done: dict[str, Any] = {}  # results of tasks, in the order they ended
         self.previous: Outcome | None = None
+        self._sizes: dict[str, int] = {}
         self.writes: dict[str, Any] = {}  # to `ctx`, by path, in the order they were made
         self._job = job
         self._view = view
@@ -61,10 +65,18 @@ class Names:
         elif scope == "task":
             self._bare = assigned(self._bare, path, value)
         else:
+            self._weigh(path, value)
             self.writes.pop(path, None)
             self.writes[path] = value
             self._ctx = assigned(dict(self._ctx), path, value)
         self._base = self._task = None
+
+    def _weigh(self, path: str, value: Any) -> None:
+        """What goes to `ctx` goes into the log: it must not grow with the data."""
+        self._sizes[path] = len(canonical_json.encode(value))
+        if sum(self._sizes.values()) > WRITES_BYTES_MAX:
+            message = f"`set` writes more than {WRITES_BYTES_MAX:,} bytes to ctx with {path!r}"
+            raise failed("schema", f"{message}; leave large values in the step's result")
 
     def ended(self, task: str, outcome: Outcome, *, has_result: bool) -> None:
         """A task that ran before leaves its old place: the last pass counts."""

@@ -132,7 +132,7 @@ class Row:
             action = default_action(tried) if rule is None else rule.action
             if isinstance(action, Retry):
                 pause = await self._judging.pause(cycle, tried, action)
-                await self._judging.assign_rule(cycle, tried, rule)
+                await self._judging.assign_rule(cycle, tried, () if rule is None else rule.set)
                 if pause is None:
                     return Ending(FAIL)
                 await self._workshop.clock.sleep(pause)
@@ -148,7 +148,8 @@ class Row:
         goes_on = tried.has_result and not isinstance(action, Fail)
         if goes_on and cycle.plan.task.set:
             await self._judging.assign_task(cycle, tried, cycle.plan.task.set)
-        await self._judging.assign_rule(cycle, tried, rule)
+        if rule is not None and rule.set:
+            await self._judging.assign_rule(cycle, tried, rule.set)
         if goes_on and cycle.plan.task.emit:
             self._emitted += await self._judging.emitted(cycle, tried)
 

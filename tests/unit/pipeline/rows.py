@@ -69,12 +69,12 @@ class FunctionTool:
 
 class Toolbox:
     def __init__(self, **tools: Tool) -> None:
-        self._tools = {"noop": FunctionTool(echo), **tools}
+        self.by_kind = {"noop": FunctionTool(echo), **tools}
 
     def get(self, kind: str) -> Tool:
-        if kind not in self._tools:
+        if kind not in self.by_kind:
             raise fails("client_error", f"there is no tool {kind!r}")
-        return self._tools[kind]
+        return self.by_kind[kind]
 
 
 class MemoryJournal:
@@ -124,8 +124,9 @@ class House:
         self.journal = MemoryJournal()
         self.hold = FirmHold()
         entropy = (f"seed-{number}" for number in itertools.count(1))
+        self.tools = Toolbox(**tools)
         self.interpreter = Interpreter(
-            Toolbox(**tools), self.credentials, self.payloads, self.clock, lambda: next(entropy)
+            self.tools, self.credentials, self.payloads, self.clock, lambda: next(entropy)
         )
 
     async def run(self, job: Job) -> RowResult:
@@ -177,3 +178,19 @@ def job_of(written: Playbook, **fields: Any) -> Job:
 
 def results(**given: Result) -> dict[StepName, Result]:
     return {StepName(name): result for name, result in given.items()}
+
+
+def one_task(*rules: str, more: str = "") -> str:
+    listed = "".join(f"\n          - {rule}" for rule in rules)
+    return f"""
+- step: s
+  tool:
+    - name: t
+      kind: http
+      url: u
+      {more}
+      spec:
+        policy:
+          rules:{listed or " []"}
+    - {{name: after, kind: noop, result: "{{{{ output.status }}}}"}}
+"""
