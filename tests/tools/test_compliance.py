@@ -171,7 +171,10 @@ class TestSecrets(ToolCompliance):
 
 class TestTransfer(ToolCompliance):
     @pytest.fixture
-    async def tool(self, tmp_path: Path) -> AsyncIterator[TransferTool]:
+    async def tool(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> AsyncIterator[TransferTool]:
+        monkeypatch.chdir(tmp_path)
         with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
             connection.execute("CREATE TABLE here (id INTEGER PRIMARY KEY)")
             connection.execute("CREATE TABLE there (id INTEGER PRIMARY KEY)")

@@ -197,8 +197,13 @@ async def test_a_call_whose_time_is_over_leaves_the_target_as_it_was(
     ],
 )
 async def test_a_mistake_in_the_task_is_told(
-    transfer_tool: TransferTool, database: Path, changes: dict[str, Any], words: str
+    transfer_tool: TransferTool,
+    database: Path,
+    changes: dict[str, Any],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(database.parent)
     given = {
         "source": {"type": "sqlite", "database": "data.db", "table": "numbers"},
         "target": {"type": "sqlite", "database": "data.db", "table": "taken"},

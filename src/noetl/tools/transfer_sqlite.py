@@ -1,6 +1,7 @@
 """A SQLite file as an end of a transfer."""
 
 import sqlite3
+from pathlib import Path
 from typing import cast
 
 from noetl.ports.tool import ToolFailed
@@ -9,17 +10,21 @@ from noetl.tools.failures import failed
 from noetl.tools.transfer_embedded import Connection, EmbeddedEndpoints, Engine
 from noetl.tools.transfer_plan import Place
 
-BUSY_SECONDS_MAX = 5.0
+BUSY_SECONDS_MAX = 10.0
 
 
 def endpoints(services: ToolServices) -> EmbeddedEndpoints:
+    del services  # a file is where its path says, as for the sqlite tool
+
     def opened(place: Place) -> Connection:
         database = place.text("database") or place.text("db_path")
         if database is None:
             raise place.mistake("needs `database`: the SQLite file")
-        path = services.folder / database  # an absolute path stays what it is
-        if place.side == "source" and not path.exists():
-            raise failed("not_found", f"there is no SQLite file {database!r} to read from")
+        path = Path(database).expanduser()
+        if not path.exists():  # opening would make an empty one, with no table to use
+            raise failed(
+                "not_found", f"there is no SQLite file {database!r}; make its tables first"
+            )
         connection = sqlite3.connect(
             path,
             timeout=BUSY_SECONDS_MAX,
@@ -48,7 +53,7 @@ def _failure(error: Exception, place: Place) -> ToolFailed:
     if isinstance(error, sqlite3.IntegrityError):
         return failed("db_constraint", f"{told}; check the rows against the table's constraints")
     if "locked" in str(error) or "busy" in str(error):
-        return failed("db_timeout", f"{told}; somebody else is writing, try again")
+        return failed("db_deadlock", f"{told}; another writer holds the file, try again")
     if isinstance(error, sqlite3.OperationalError):
         return failed("schema", f"{told}; check the table, its columns and the query")
     return failed("transform", f"{told}; check the values of the rows")
