@@ -1,0 +1,94 @@
+"""How loops begin, go out in frames, and end."""
+
+from noetl.decider.frames import frame_rows, next_window, row_concurrency
+from noetl.domain.events.values import Failure
+from noetl.testing.story import Story
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: story, path: tests/story}\n"
+LOOP = """
+workload: {{items: [10, 20, 30]}}
+workflow:
+  - step: each
+    loop: {{in: "{{{{ workload.items }}}}", iterator: item, spec: {{mode: {mode}{more}}}}}
+    tool: {{kind: noop}}
+    next: {{arcs: [{{step: after, when: "{{{{ event.name == 'loop.done' }}}}"}}]}}
+  - {{step: after, tool: {{kind: noop}}}}
+"""
+
+
+def looping(mode: str, more: str = "", **payload: object) -> Story:
+    return Story(HEAD + LOOP.format(mode=mode, more=more), **payload)
+
+
+def test_a_loop_opens_a_stage_and_ends_with_its_results_in_order() -> None:
+    told = looping("parallel")
+    assert [told.of(name)[0].step for name in ("loop.started", "stage.opened")] == ["each", "each"]
+    told.commit("each", ["a", "b", "c"])
+    assert told.open == ["after"]
+    (done,) = told.of("loop.done")
+    assert done.status == "completed"
+    loop = done.result.context["loop"]
+    assert (loop["results"], loop["count"]) == (["a", "b", "c"], 3)
+    assert loop["stats"]["succeeded"] == 3
+    assert told.of("stage.closed")[0].status == "CLOSED"
+
+
+def test_an_empty_collection_ends_at_once() -> None:
+    told = looping("parallel", items=[])
+    assert told.open == ["after"]
+    assert told.of("loop.done")[0].stats.total == 0
+
+
+def test_rows_that_did_not_start_go_out_again() -> None:
+    told = looping("sequential")
+    told.commit("each", ["a"])
+    assert not told.of("loop.done")
+    window = next_window(told.loop("each"))
+    assert window is not None
+    assert (window.first, window.rows) == (1, 2)
+    told.commit("each", ["b", "c"])
+    assert told.of("loop.done")[0].result.context["loop"]["results"] == ["a", "b", "c"]
+
+
+def test_a_failed_row_fails_the_step_and_no_new_frame_starts() -> None:
+    told = looping("sequential", ", frame: {max_rows: 1}")
+    error = Failure(kind="timeout", message="slow")
+    told.commit("each", [None], failed_rows=1, row_error=error)
+    (done,) = told.of("loop.done")
+    assert (done.status, done.error.kind) == ("failed", "timeout")
+    assert done.stats.skipped == 2
+    assert told.status == "FAILED"  # a loop that failed is not `loop.done` to its arcs
+
+
+def test_writes_of_rows_side_by_side_are_applied_by_index_not_by_time() -> None:
+    told = looping("parallel", ", max_in_flight: 2, frame: {max_rows: 2, row_concurrency: 1}")
+    told.commit("each", ["a", "b"], writes={"last": "b"})
+    assert "last" not in told.state.ctx
+    told.commit("each", ["c"], writes={"last": "c"})
+    assert told.state.ctx["last"] == "c"
+
+
+def test_a_sequential_loop_applies_writes_as_frames_commit() -> None:
+    told = looping("sequential", ", frame: {max_rows: 1}")
+    told.commit("each", ["a"], writes={"seen": 1})
+    assert told.state.ctx["seen"] == 1
+
+
+def test_rows_in_flight_stay_within_the_bound() -> None:
+    told = looping("parallel", ', max_in_flight: "{{ 4 + 3 }}"')
+    work = told.loop("each")
+    assert work.policy["max_in_flight"] == 7
+    assert row_concurrency(work) * 2 <= 7
+
+
+def test_frames_grow_with_what_the_last_one_took() -> None:
+    told = looping("parallel", items=list(range(1_000)))
+    assert frame_rows(told.loop("each")) == 50
+    told.commit("each", [0] * 50, metrics={"duration_ms": 100})
+    assert frame_rows(told.loop("each")) == 200  # 1,000 rows would fit, growth is fourfold
+
+
+def test_items_that_are_no_items_fail_the_step_in_words() -> None:
+    told = looping("parallel", items=7)
+    assert told.status == "FAILED"
+    assert "which has no items" in told.of("playbook.failed")[0].error.message
