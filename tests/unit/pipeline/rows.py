@@ -159,6 +159,12 @@ def in_turn(*steps: Any) -> Callable[[ToolCall], Any]:
     return given
 
 
+def counting() -> FunctionTool:
+    """Each call gives the next number."""
+    numbers = iter(range(1, 1_000))
+    return FunctionTool(lambda _: {"n": next(numbers)}, effect=True)
+
+
 def job(steps: str, more: str = "", **fields: Any) -> Job:
     """A job for the first of these steps. `workload`, `ctx` and `results` are the facts' own."""
     return job_of(playbook(with_steps(steps, more)), **fields)

@@ -1,7 +1,5 @@
 """Effects are recorded before the next one, adopted by a later holder, and doubted only once."""
 
-from typing import Any
-
 import pytest
 
 from noetl.domain.events.values import Failure
@@ -12,6 +10,7 @@ from tests.unit.pipeline.rows import (
     FunctionTool,
     House,
     MemoryJournal,
+    counting,
     fails,
     in_turn,
     job,
@@ -25,12 +24,6 @@ THREE = """
         - {name: b, kind: http, url: "{{ kept }}"}
         - {name: c, kind: http, url: u}
     """
-
-
-def counting(**more: Any) -> FunctionTool:
-    """Each call gives the next number."""
-    numbers = iter(range(1, 1_000))
-    return FunctionTool(lambda _: {"n": next(numbers)}, effect=True, **more)
 
 
 async def test_a_lone_effect_is_handed_over_with_the_rows_end() -> None:
@@ -212,6 +205,19 @@ class TestRecordedErrors:
         second = await House(http=tool).run(job(text, journal=journal))
 
         assert (first.status, second.status, second.value) == ("failed", "ok", "good")
+
+    @pytest.mark.parametrize("code", ["failed_by_rule", "step_timeout"])
+    async def test_a_failure_that_no_rule_had_a_say_in_is_not_passed_over(self, code: str) -> None:
+        rule = "{when: \"{{ output.status == 'error' }}\", then: {do: continue}}"
+        text = f"- step: s\n  tool: {{kind: http, url: u, spec: {{policy: {{rules: [{rule}]}}}}}}"
+        failure = Failure(kind="unknown", message="no", code=code)
+        tool = counting()
+
+        ended = await House(http=tool).run(
+            job(text, journal={("s", 1): Call(task="s", error=failure, effect="fired")})
+        )
+
+        assert (ended.value, ended.adopted) == ({"n": 1}, 0)
 
     async def test_a_result_is_not_fired_again_because_a_rule_changed_its_mind(self) -> None:
         rule = '{when: "{{ ctx.strict }}", then: {do: fail}}'

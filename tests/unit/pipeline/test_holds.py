@@ -33,6 +33,15 @@ class TestTheHold:
 
         assert (len(tool.calls), house.clock.slept) == (1, [1.0])
 
+    async def test_once_before_each_try_and_once_after_each_pause(self) -> None:
+        rule = "{when: \"{{ output.status == 'error' }}\", then: {do: retry, attempts: 3}}"
+        house = House(http=FunctionTool(in_turn(fails("timeout"), 1)))
+        text = f"- step: s\n  tool: {{kind: http, url: u, spec: {{policy: {{rules: [{rule}]}}}}}}"
+
+        await house.run(job(text))
+
+        assert house.hold.checks == 3
+
     async def test_a_tool_that_waits_gives_its_slot_back(self) -> None:
         seen: list[list[str]] = []
 

@@ -133,6 +133,23 @@ class TestTokens:
         assert (request["url"], request["method"]) == ("https://id/token", "POST")
         assert request["form"] == {"grant_type": "client_credentials", "secret": WORD}
 
+    async def test_a_token_that_expires_while_the_row_runs_is_asked_for_again(self) -> None:
+        endpoint = FunctionTool(
+            in_turn(
+                {"data": {"access_token": "token-1", "expires_in": 100}},
+                {"data": {"access_token": "token-2", "expires_in": 100}},
+            )
+        )
+        house = House(http=endpoint)
+        house.tools.by_kind["noop"] = used = FunctionTool(lambda _: house.clock.sleep(90))
+        await house.keep("stored", {"secret": WORD})
+        use = "kind: noop, result: '{{ keychain.api.access_token }}'"
+        text = f"- step: s\n  tool: [{{name: a, {use}}}, {{name: b, {use}}}]"
+
+        await house.run(job(text, self.MORE, workload={"base": "https://id"}))
+
+        assert [call.parameters["result"] for call in used.calls] == ["token-1", "token-2"]
+
     async def test_an_endpoint_that_refuses_is_a_failure_of_the_task(self) -> None:
         house, _ = await self.house(fails("server_error", f"refused {WORD}", retryable=True))
 

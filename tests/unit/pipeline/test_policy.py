@@ -120,6 +120,13 @@ class TestSet:
 
         assert ended.writes == {"total": 1}
 
+    async def test_a_result_that_a_rule_calls_a_failure_sets_nothing(self) -> None:
+        text = one_task("{else: {do: fail}}", more='set: {ctx.n: "{{ output }}"}')
+
+        ended = await House(http=FunctionTool(in_turn(1))).run(job(text))
+
+        assert (ended.status, ended.writes) == ("failed", {})
+
     async def test_what_an_earlier_row_wrote_is_seen_and_the_facts_stay_as_they_were(self) -> None:
         text = "- step: s\n  tool: {kind: noop, set: {ctx.n: '{{ ctx.n + 1 }}'}}"
         given = job(text, workload={"n": 1})
