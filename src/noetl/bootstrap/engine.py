@@ -29,7 +29,7 @@ from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
 from noetl.runtime.starting import Starter
-from noetl.runtime.worker import Worker
+from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools
 
 LOCAL_WORKER = WorkerId("local")
@@ -114,23 +114,20 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
             python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
         )
     )
-    worker = Worker(
-        identity=WorkerIdentity(
-            worker_id=LOCAL_WORKER, boot_id=new_uuid(), slots=settings.worker_slots
-        ),
+    identity = WorkerIdentity(
+        worker_id=LOCAL_WORKER, boot_id=new_uuid(), slots=settings.worker_slots
+    )
+    services = WorkerServices(
         desk=engine.desk,
-        interpreter=Interpreter(
-            tools,
-            platform.credentials,
-            platform.payloads,
-            engine.clock,
-            new_uuid,
+        pipelines=Interpreter(
+            tools, platform.credentials, platform.payloads, engine.clock, new_uuid
         ),
         playbooks=engine.playbooks,
         payloads=platform.payloads,
         journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
         clock=engine.clock,
     )
+    worker = Worker(identity, services)
     try:
         async with _in_background(worker.run()):
             yield
