@@ -11,6 +11,7 @@ from noetl.domain.payload import PayloadReference, payload_uri
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import PayloadMissing
 from noetl.kernel.scope import Scope
+from noetl.pipeline.failures import failed
 from noetl.ports.payload_store import PayloadStore
 from noetl.templates.recorded import content_of, inline_result, referred_result
 
@@ -30,7 +31,7 @@ class Contents:
         self._fetching: dict[str, asyncio.Lock] = {}
 
     async def get(self, scope: Scope, uri: str) -> Any:
-        """Rows that ask for the same payload at once fetch it once. Raises PayloadError."""
+        """Rows that ask for it at once fetch it once. Raises PayloadError, ToolFailed."""
         reference = _payload(scope, uri)
         if uri in self._kept:
             self._kept.move_to_end(uri)
@@ -43,7 +44,7 @@ class Contents:
                 encoded = b"".join([chunk async for chunk in self._store.get(reference)])
             finally:
                 self._fetching.pop(uri, None)
-            content = msgspec.json.decode(encoded)
+            content = _decoded(uri, encoded)
             self._keep(uri, len(encoded), content)
         return content
 
@@ -71,6 +72,14 @@ class Contents:
         while self._kept_bytes > self._kept_bytes_max:
             _, (freed, _content) = self._kept.popitem(last=False)
             self._kept_bytes -= freed
+
+
+def _decoded(uri: str, encoded: bytes) -> Any:
+    try:
+        return msgspec.json.decode(encoded)
+    except msgspec.DecodeError as error:
+        message = f"{uri} is not JSON, so templates cannot look into it; pass it to a tool"
+        raise failed("missing_reference", message) from error
 
 
 def _payload(scope: Scope, uri: str) -> PayloadReference:

@@ -173,6 +173,16 @@ class TestFailures:
         assert ended.error is not None
         assert "which templates cannot look into" in ended.error.message
 
+    async def test_an_item_that_is_no_json(self) -> None:
+        house = House()
+        put = await house.payloads.put(SCOPE, b"ARROW1", "application/json")
+        row = Iteration(iterator="fetch", item=Reference(put.uri), index=0)
+
+        ended = await house.run(job(self.TEXT, iteration=row))
+
+        assert ended.error is not None
+        assert "is not JSON" in ended.error.message
+
 
 async def test_contents_are_kept_while_there_is_room() -> None:
     house = House()
