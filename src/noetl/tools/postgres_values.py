@@ -59,21 +59,7 @@ def plain_value(value: Any) -> Any:
         return _range(value)
     if isinstance(value, asyncpg.BitString):
         return value.as_string().replace(" ", "")
-    if isinstance(value, date):
-        return _date(value)
     return plain(value)
-
-
-def _date(value: date) -> str:
-    """The driver has no word for infinity but the ends of Python's calendar."""
-    if not isinstance(value, datetime):
-        return {date.max: "infinity", date.min: "-infinity"}.get(value) or value.isoformat()
-    moment = value.replace(tzinfo=UTC)
-    ends = {
-        datetime.max.replace(tzinfo=UTC): "infinity",
-        datetime.min.replace(tzinfo=UTC): "-infinity",
-    }
-    return ends.get(moment) or value.isoformat()
 
 
 def _range(value: "asyncpg.Range[Any]") -> str:

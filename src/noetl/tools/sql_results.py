@@ -3,7 +3,7 @@
 import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -94,6 +94,16 @@ def _divided(value: int, by: int) -> tuple[int, int]:
     return sign * whole, sign * rest
 
 
+def _moment(value: date) -> str:
+    """Drivers have no word for infinity but the ends of Python's calendar."""
+    if not isinstance(value, datetime):
+        return {date.max: "infinity", date.min: "-infinity"}.get(value) or value.isoformat()
+    moment = value.replace(tzinfo=UTC)
+    if moment == datetime.max.replace(tzinfo=UTC):
+        return "infinity"
+    return "-infinity" if moment == datetime.min.replace(tzinfo=UTC) else value.isoformat()
+
+
 def _duration(value: timedelta) -> str:
     return interval(0, value.days, value.seconds * 1_000_000 + value.microseconds)
 
@@ -101,7 +111,8 @@ def _duration(value: timedelta) -> str:
 _CONVERSIONS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((int, float, Decimal), number),
     ((bytes, bytearray, memoryview), lambda value: base64.b64encode(value).decode()),
-    ((date, time), lambda value: value.isoformat()),  # a datetime is a date
+    (date, _moment),  # a datetime is a date
+    (time, time.isoformat),
     (timedelta, _duration),
     (Mapping, lambda value: {str(key): plain(item) for key, item in value.items()}),
     ((list, tuple, set, frozenset), lambda value: [plain(item) for item in value]),

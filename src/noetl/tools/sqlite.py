@@ -1,0 +1,198 @@
+"""Run SQL on a SQLite file.
+
+All statements of a call are one transaction, unless the text has BEGIN or COMMIT itself, or one of
+them, such as VACUUM, cannot run inside of a transaction. Then each stands alone.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
+from noetl.ports.tool_services import ToolServices
+from noetl.templates.secret import Secret, scrub
+from noetl.tools.credential_fields import secrets_of
+from noetl.tools.failures import failed
+from noetl.tools.sql_effects import only_reads
+from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
+from noetl.tools.sql_results import Outcome, change_outcome, combined, plain, rows_outcome
+from noetl.tools.sql_statements import SQLITE, Statement, controls_transaction
+from noetl.tools.sql_threads import Interruption, SqlThreads
+
+MEMORY = ":memory:"
+BUSY_SECONDS = 0.1
+BUSY_TRIES_MAX = 100
+"""How often, and how long each time, to wait for another writer of the file."""
+
+_ALONE = frozenset({"VACUUM", "PRAGMA", "ATTACH", "DETACH"})
+_PRIMARY_CODE = 0xFF
+_KINDS: Final = {
+    sqlite3.SQLITE_BUSY: "db_deadlock",
+    sqlite3.SQLITE_LOCKED: "db_deadlock",
+    sqlite3.SQLITE_CONSTRAINT: "db_constraint",
+    sqlite3.SQLITE_CANTOPEN: "storage_access",
+    sqlite3.SQLITE_PERM: "storage_access",
+    sqlite3.SQLITE_READONLY: "storage_access",
+    sqlite3.SQLITE_NOTADB: "storage_access",
+    sqlite3.SQLITE_CORRUPT: "storage_access",
+    sqlite3.SQLITE_IOERR: "storage_access",
+    sqlite3.SQLITE_FULL: "storage_quota",
+    sqlite3.SQLITE_TOOBIG: "storage_quota",
+    sqlite3.SQLITE_AUTH: "auth",
+    sqlite3.SQLITE_MISMATCH: "transform",
+    sqlite3.SQLITE_ERROR: "schema",
+}
+_ADVICE: Final = {
+    "db_deadlock": "another writer holds the file; try again",
+    "db_constraint": "check the values against the table's constraints",
+    "storage_access": "check the path and that it is a database of SQLite",
+    "storage_quota": "free space, or write less at once",
+    "auth": "check what is allowed",
+    "transform": "check the values and their types",
+    "schema": "check the SQL against the tables",
+    "unknown": "see what SQLite says",
+}
+
+
+class SqliteTool:
+    waits = False
+
+    def __init__(self, services: ToolServices) -> None:
+        self._folder = services.folder
+        self._threads = SqlThreads("sqlite-tool")
+
+    def has_effect(self, parameters: Mapping[str, Any]) -> bool:
+        return has_sql_effect(parameters, SQLITE)
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        path = _path(self._folder, call.parameters.get("database"))
+        statements = await bound_statements(call.parameters, SQLITE)
+        session = _Session(path, statements, secrets_of(call))
+        try:
+            async with asyncio.timeout(call.timeout_seconds):
+                outcomes = await self._threads.run(session.run)
+        except TimeoutError:
+            raise failed(
+                "db_timeout",
+                f"the SQL took longer than {call.timeout_seconds:g} s and was stopped;"
+                " raise `timeout`, or make the query faster",
+            ) from None
+        return ToolResult(value=combined([item.statement for item in statements], outcomes))
+
+    async def close(self) -> None:
+        self._threads.close()
+
+
+def _path(folder: Path, database: Any) -> str:
+    """A name is a file of the tools' folder, a whole path is itself."""
+    if not isinstance(database, str) or not database.strip():
+        raise failed("client_error", "there is no file to open; name it under `database`")
+    return database if database == MEMORY else str(folder / database)
+
+
+class _Session:
+    """One call: a connection of its own, opened and closed in the thread that uses it."""
+
+    def __init__(
+        self, path: str, statements: Sequence[BoundStatement], secrets: list[Secret]
+    ) -> None:
+        self._path = path
+        self._statements = statements
+        self._secrets = secrets
+
+    def run(self, interruption: Interruption) -> list[Outcome]:
+        try:
+            opened = sqlite3.connect(
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            with closing(opened) as connection:
+                interruption.watch(lambda: _interrupt(connection))
+                return self._run_all(_Patience(connection, interruption))
+        except sqlite3.Error as error:
+            raise self._failure(error) from None
+
+    def _run_all(self, patience: "_Patience") -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        statements = [item.statement for item in self._statements]
+        one = _is_one_transaction(statements)
+        if one:
+            # A writer says so at once: two that both read first could not both go on to write.
+            reads = all(only_reads(statement) for statement in statements)
+            patience.execute("BEGIN" if reads else "BEGIN IMMEDIATE").close()
+        for index, bound in enumerate(self._statements):
+            try:
+                outcomes.append(_run_one(patience, bound))
+            except (sqlite3.Error, OverflowError, UnicodeError) as error:
+                raise self._failure(error, index) from None
+        if one:
+            patience.execute("COMMIT").close()
+        elif patience.connection.in_transaction:
+            raise failed(
+                "schema",
+                "the SQL began a transaction and did not end it, so it was undone; add COMMIT",
+            )
+        return outcomes
+
+    def _failure(self, error: Exception, index: int | None = None) -> ToolFailed:
+        code = getattr(error, "sqlite_errorcode", None)
+        kind = "transform" if code is None else _KINDS.get(code & _PRIMARY_CODE, "unknown")
+        several = len(self._statements) > 1 and index is not None
+        where = f" in statement {(index or 0) + 1}" if several else ""
+        return failed(
+            kind,
+            scrub(f"SQLite said{where}: {error}; {_ADVICE[kind]}", self._secrets),
+            code=getattr(error, "sqlite_errorname", None),
+            detail={"statement": index} if several else {},
+        )
+
+
+def _interrupt(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.ProgrammingError):  # closed a moment ago
+        connection.interrupt()
+
+
+class _Patience:
+    """Waits for other writers in short turns, so that a call that waits can be stopped."""
+
+    def __init__(self, connection: sqlite3.Connection, interruption: Interruption) -> None:
+        self.connection = connection
+        self._interruption = interruption
+
+    def execute(self, text: str, arguments: Sequence[Any] = ()) -> sqlite3.Cursor:
+        for turn in range(1, BUSY_TRIES_MAX + 1):
+            self._interruption.check()
+            try:
+                return self.connection.execute(text, arguments)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or turn == BUSY_TRIES_MAX:
+                    raise
+        raise AssertionError("the last turn returns or raises")
+
+
+def _run_one(patience: _Patience, bound: BoundStatement) -> Outcome:
+    arguments = [_given(value) for value in bound.arguments]
+    with closing(patience.execute(bound.text, arguments)) as cursor:
+        if cursor.description is None:
+            verb = bound.statement.words[0] if bound.statement.words else ""
+            return change_outcome(max(cursor.rowcount, 0), verb)
+        columns = [column[0] for column in cursor.description]
+        return rows_outcome(columns, ([plain(value) for value in row] for row in cursor))
+
+
+def _given(value: Any) -> Any:
+    """Lists and maps are stored as JSON, which SQLite's own functions read."""
+    if value is None or isinstance(value, str | int | float | bytes):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def _is_one_transaction(statements: Sequence[Statement]) -> bool:
+    return not any(
+        controls_transaction(statement) or not _ALONE.isdisjoint(statement.words[:1])
+        for statement in statements
+    )

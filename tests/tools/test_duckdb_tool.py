@@ -1,0 +1,308 @@
+"""The duckdb tool on real files: shared tables, types, other processes, no downloads."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+import pytest
+
+from noetl.domain.credential import OpenCredential
+from noetl.kernel.canonical_json import check_plain, encode
+from noetl.kernel.ids import ExecutionId
+from noetl.ports.tool import ToolFailed
+from noetl.tools import duckdb as module
+from noetl.tools.duckdb import DuckdbTool, database_path
+from noetl.tools.duckdb_credentials import statements_for
+from tests.tools.tool_calls import EXECUTION, call, services
+
+ENDLESS = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
+HOLDER = """
+import sys, duckdb
+held = duckdb.connect(sys.argv[1])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+async def tool(tmp_path: Path) -> AsyncIterator[DuckdbTool]:
+    tool = DuckdbTool(services(tmp_path))
+    yield tool
+    await tool.close()
+
+
+async def run(tool: DuckdbTool, query: Any, **parameters: Any) -> Any:
+    names = ("timeout_seconds", "credentials", "execution_id")
+    further = {name: parameters.pop(name) for name in names if name in parameters}
+    result = await tool.run(call("duckdb", {"query": query, **parameters}, **further))
+    check_plain(result.value)
+    encode(result.value)
+    return result.value
+
+
+async def failure(tool: DuckdbTool, query: Any, **parameters: Any) -> ToolFailed:
+    with pytest.raises(ToolFailed) as raised:
+        await run(tool, query, **parameters)
+    return raised.value
+
+
+async def test_steps_of_one_execution_share_their_tables(tool: DuckdbTool) -> None:
+    value = await run(
+        tool, "CREATE TABLE t (a int, b text); INSERT INTO t VALUES (1, 'x'), (2, NULL)"
+    )
+    assert (value["affected_rows"], value["message"]) == (2, "INSERT")
+    value = await run(tool, "SELECT * FROM t ORDER BY a DESC")
+    told = {
+        "status": "ok",
+        "columns": ["a", "b"],
+        "rows": [{"a": 2, "b": None}, {"a": 1, "b": "x"}],
+        "row_count": 2,
+    }
+    assert value == told | {"statement_count": 1, "command_0": told}
+    other = await failure(tool, "SELECT * FROM t", execution_id=ExecutionId("other"))
+    assert other.failure.kind == "schema"
+
+
+async def test_memory_is_fresh_each_time_and_files_are_shared(
+    tool: DuckdbTool, tmp_path: Path
+) -> None:
+    for database in (":memory:", "named.duckdb", str(tmp_path / "whole.duckdb")):
+        value = await run(tool, "CREATE TABLE t AS SELECT 1 AS a; FROM t", database=database)
+        assert value["rows"] == [{"a": 1}]
+    await failure(tool, "FROM t", database=":memory:")
+    assert (await run(tool, "FROM t", database="named.duckdb"))["row_count"] == 1
+    assert (tmp_path / "named.duckdb").exists()
+
+
+async def test_the_rows_of_the_last_select_are_the_result(tool: DuckdbTool) -> None:
+    value = await run(tool, ["CREATE TABLE t (a int)", "SELECT 5 AS a", "DROP TABLE t"])
+    assert value["rows"] == [{"a": 5}]
+    assert value["command_2"]["message"] == "DROP"
+    assert value["statement_count"] == 3
+
+
+async def test_all_statements_of_a_call_happen_or_none(tool: DuckdbTool) -> None:
+    await run(tool, "CREATE TABLE t (a int PRIMARY KEY)")
+    failed = await failure(tool, "INSERT INTO t VALUES (1); INSERT INTO t VALUES (1)")
+    assert (failed.failure.kind, failed.failure.detail) == ("db_constraint", {"statement": 1})
+    assert (await run(tool, "SELECT count(*) AS n FROM t"))["rows"] == [{"n": 0}]
+    await run(tool, "BEGIN; INSERT INTO t VALUES (1); COMMIT; BEGIN; DELETE FROM t; ROLLBACK")
+    failed = await failure(tool, "BEGIN; INSERT INTO t VALUES (2)")
+    assert "COMMIT" in failed.failure.message
+    assert (await run(tool, "FROM t"))["rows"] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("1.50::decimal(10,2)", 1.5),
+        ("100.00::decimal(10,2)", 100),
+        ("9007199254740993::bigint", 9007199254740993),
+        ("12345678901234567890123::hugeint", "12345678901234567890123"),
+        ("'nan'::float", "NaN"),
+        ("timestamptz '2024-01-01 02:00:00.5+02'", "2024-01-01T00:00:00.5+00:00"),
+        ("[timestamptz '2024-01-01 00:00:00+00']", ["2024-01-01 00:00:00+00"]),
+        ("timestamp '2024-01-01 02:00:00'", "2024-01-01T02:00:00"),
+        ("'infinity'::timestamp", "infinity"),
+        ("date '2024-01-01'", "2024-01-01"),
+        ("interval '1 month 3 days 04:05:06'", "1 month 3 days 04:05:06"),
+        ("'\\xAA'::blob", "qg=="),
+        ("'00000000-0000-0000-0000-000000000001'::uuid", "00000000-0000-0000-0000-000000000001"),
+        ("""'{"a": [1]}'::json""", {"a": [1]}),
+        ("""['{"a": 1}'::json]""", [{"a": 1}]),
+        ("{'x': 1, 'y': [1.5]}", {"x": 1, "y": [1.5]}),
+        ("map {1: 'a'}", {"1": "a"}),
+        ("[1, NULL]", [1, None]),
+        ("NULL::json", None),
+        ("NULL::timestamptz", None),
+    ],
+)
+async def test_values_are_plain(tool: DuckdbTool, expression: str, expected: Any) -> None:
+    query = f"SET TimeZone = 'UTC'; SELECT {expression} AS v -- the end"
+    [row] = (await run(tool, query, database=":memory:"))["rows"]
+    assert (row["v"], type(row["v"])) == (expected, type(expected))
+
+
+async def test_columns_keep_their_names_and_order(tool: DuckdbTool) -> None:
+    query = 'SELECT now() AS "a b", 2 AS n, now() AS c UNION ALL SELECT now(), 1, NULL ORDER BY n'
+    value = await run(tool, query, database=":memory:")
+    assert value["columns"] == ["a b", "n", "c"]
+    assert [row["n"] for row in value["rows"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SHOW TABLES", "DESCRIBE SELECT 1", "SUMMARIZE SELECT 1 AS a", "EXPLAIN SELECT 1",
+     "PRAGMA database_list", "VALUES (1)", "WITH x AS (SELECT 1) FROM x",
+     "PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)", "SELECT 1 LIMIT 1 -- $1 and ?"],
+)  # fmt: skip
+async def test_every_way_to_ask_gives_rows(tool: DuckdbTool, query: str) -> None:
+    assert "rows" in await run(tool, query)
+
+
+async def test_changes_are_counted_and_returning_gives_rows(tool: DuckdbTool) -> None:
+    assert (await run(tool, "CREATE TABLE t AS SELECT 1 AS a"))["affected_rows"] == 1
+    assert (await run(tool, "INSERT INTO t VALUES (2) RETURNING a"))["rows"] == [{"a": 2}]
+    assert (await run(tool, "UPDATE t SET a = 5"))["affected_rows"] == 2
+    assert (await run(tool, "SET threads = 1"))["affected_rows"] == 0
+    assert (await run(tool, "DELETE FROM t"))["row_count"] == 2
+
+
+async def test_times_with_a_zone_can_be_returned_as_text(tool: DuckdbTool) -> None:
+    await run(tool, "CREATE TABLE t (a timestamptz)")
+    await run(tool, "INSERT INTO t VALUES (now()) RETURNING a::text AS a")
+    failed = await failure(tool, "INSERT INTO t VALUES (now()) RETURNING a")
+    assert "RETURNING moment::text" in failed.failure.message
+    assert (await run(tool, "SELECT count(*) AS n FROM t"))["rows"] == [{"n": 1}]  # undone
+
+
+async def test_values_are_bound_in_every_spelling(tool: DuckdbTool) -> None:
+    value = await run(tool, "SELECT ?::text AS a; SELECT ?::int AS b", params=["'; --", 2])
+    assert (value["command_0"]["rows"], value["rows"]) == ([{"a": "'; --"}], [{"b": 2}])
+    value = await run(tool, "SELECT $n::int + :n::int AS v", params={"n": 2})
+    assert value["rows"] == [{"v": 4}]
+
+
+async def test_files_are_read_and_written(tool: DuckdbTool, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    value = await run(tool, f"COPY (SELECT 1 AS a UNION ALL SELECT 2) TO '{path}'")
+    assert value["affected_rows"] == 2
+    assert (await run(tool, f"SELECT sum(a) AS s FROM '{path}'"))["rows"] == [{"s": 3}]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ("SELEC 1", "schema"),
+        ("FROM nowhere", "schema"),
+        ("SELECT nothing", "schema"),
+        ("SELECT 'x'::int", "transform"),
+        ("SELECT * FROM '/no/such/file.csv'", "storage_access"),
+        ("SELECT $1", "transform"),
+    ],
+)
+async def test_t1_what_duckdb_refuses_has_a_kind(tool: DuckdbTool, query: str, kind: str) -> None:
+    assert (await failure(tool, query)).failure.kind == kind
+    assert (await run(tool, "SELECT 1 AS a"))["rows"] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("query", "extension"),
+    [
+        ("INSTALL spatial", "spatial"),
+        ("FORCE INSTALL 'spatial' FROM community", "spatial"),
+        ("LOAD spatial", "spatial"),
+        ("SELECT * FROM 'https://localhost:1/x.parquet'", "httpfs"),
+        ("ATTACH 'host=nowhere' AS p (TYPE postgres)", "postgres"),
+        ("SELECT 1; ATTACH 'a.sqlite' AS s (TYPE sqlite)", "sqlite"),
+    ],
+)
+async def test_nothing_is_downloaded_and_the_missing_extension_is_named(
+    tool: DuckdbTool, query: str, extension: str
+) -> None:
+    failed = await failure(tool, query)
+    assert failed.failure.code == "extension_missing"
+    assert extension in failed.failure.message
+    assert not failed.failure.retryable
+
+
+async def test_what_is_built_in_may_be_installed_again(tool: DuckdbTool) -> None:
+    value = await run(tool, "INSTALL json; LOAD json; SELECT to_json([1]) AS v")
+    assert value["rows"] == [{"v": [1]}]
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        OpenCredential(name="pg", type="postgres", data={
+            "host": "h", "db": "d", "user": "u", "password": "hidd'en"}),
+        OpenCredential(name="lake", type="s3", data={
+            "key_id": "k", "secret": "hidd'en", "endpoint": "http://e:1/", "use_ssl": False}),
+        OpenCredential(name="bucket", type="gcs_hmac", data={"key_id": "k", "secret": "hidd'en"}),
+    ],
+    ids=lambda credential: credential.type,
+)  # fmt: skip
+async def test_t4_credentials_become_secrets_that_no_failure_shows(
+    tool: DuckdbTool, credential: OpenCredential
+) -> None:
+    for _, sql in statements_for({"mine": credential}, attach=True):
+        assert len(duckdb.extract_statements(sql)) == 1
+        assert '"mine"' in sql
+    failed = await failure(tool, "SELECT 1", credentials={"mine": credential})
+    assert failed.failure.code == "extension_missing"
+    assert "hidd" not in failed.failure.message
+
+
+async def test_t3_a_cancelled_call_stops_its_query_and_frees_the_file(
+    tool: DuckdbTool, tmp_path: Path
+) -> None:
+    path = database_path(tmp_path, EXECUTION)
+    async with asyncio.timeout(60):
+        running = asyncio.ensure_future(run(tool, f"CREATE TABLE t (a int); {ENDLESS}"))
+        while not path.exists():
+            await asyncio.wait([running], timeout=0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert str(path) not in [file.path for file in psutil.Process().open_files()]
+        assert (await failure(tool, "FROM t")).failure.kind == "schema"
+
+
+async def test_t3_a_call_that_takes_too_long_is_stopped(tool: DuckdbTool) -> None:
+    failed = await failure(tool, ENDLESS, timeout_seconds=0.3)
+    assert (failed.failure.kind, failed.failure.retryable) == ("db_timeout", True)
+
+
+async def test_t5_calls_on_one_file_take_turns_and_others_do_not_wait(tool: DuckdbTool) -> None:
+    async with asyncio.timeout(60):
+        await run(tool, "CREATE TABLE t (n int); INSERT INTO t VALUES (0)")
+        long = asyncio.ensure_future(run(tool, ENDLESS))
+        steps = [asyncio.ensure_future(run(tool, "UPDATE t SET n = n + 1")) for _ in range(5)]
+        value = await run(tool, "SELECT 1 AS a", database=":memory:")
+        assert value["rows"] == [{"a": 1}]
+        assert not any(step.done() for step in steps)
+        long.cancel()
+        await asyncio.gather(*steps)
+        assert (await run(tool, "FROM t"))["rows"] == [{"n": 5}]
+
+
+async def test_a_file_that_another_process_holds_is_waited_for(
+    tool: DuckdbTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shared.duckdb"
+    holder = subprocess.Popen(  # noqa: ASYNC220 - it is only started here
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    assert await asyncio.to_thread(holder.stdout.readline) == b"held\n"
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "LOCK_TRIES_MAX", 2)
+        failed = await failure(tool, "SELECT 1", database=str(path))
+    assert (failed.failure.kind, failed.failure.retryable) == ("db_connection", True)
+
+    waiting = asyncio.ensure_future(run(tool, "SELECT 1 AS a", database=str(path)))
+    await asyncio.wait([waiting], timeout=0.05)
+    holder.stdin.close()
+    assert (await waiting)["rows"] == [{"a": 1}]
+    await asyncio.to_thread(holder.wait)
+    holder.stdout.close()
+
+
+async def test_files_are_closed_after_each_call(tool: DuckdbTool, tmp_path: Path) -> None:
+    await run(tool, "CREATE TABLE t (a int)")
+    opened = [file.path for file in psutil.Process().open_files()]
+    assert not [path for path in opened if path.startswith(str(tmp_path))]
+
+
+def test_reading_has_no_effect(tmp_path: Path) -> None:
+    tool = DuckdbTool(services(tmp_path))
+    assert not tool.has_effect({"query": "SELECT * FROM read_csv('x.csv')"})
+    assert not tool.has_effect({"query": "FROM t"})
+    assert tool.has_effect({"query": "COPY t TO 'x.csv'"})
