@@ -32,6 +32,8 @@ from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools
 
+PROJECTION_PAUSE_SECONDS = 0.1
+
 LOCAL_WORKER = WorkerId("local")
 """The worker inside the process that holds the log: it dies with it, and so do its leases."""
 
@@ -136,7 +138,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
 
 
 async def _project(coordinator: Coordinator, projector: Projector) -> None:
-    """Read models follow the log: woken by every append, they take what has gathered."""
+    """Read models follow the log at a little distance: what gathers meanwhile is one page."""
     has_news = asyncio.Event()
 
     def wake(_execution: ExecutionId, _events: Sequence[SealedEvent]) -> None:
@@ -148,6 +150,7 @@ async def _project(coordinator: Coordinator, projector: Projector) -> None:
         has_news.clear()
         while await projector.advance():
             pass
+        await coordinator.held.clock.sleep(PROJECTION_PAUSE_SECONDS)
 
 
 @asynccontextmanager

@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     worker_slots: Annotated[
         int,
         msgspec.Meta(description="Pieces of work that a worker runs at once.", ge=1, le=10_000),
-    ] = 100
+    ] = 1_000
     lease_seconds: Annotated[
         float,
         msgspec.Meta(description="How long a worker may be quiet before its work is taken.", ge=1),

@@ -58,7 +58,9 @@ class Projector:
         records: list[ProjectionRecord] = []
         for execution, rows in _by_execution(page):
             if execution not in known:
-                known[execution] = _Known(await self._state_at(execution, cursor.position), {})
+                is_new = rows[0].stream_version == 1
+                before = ExecutionState() if is_new else await self._state_at(execution, cursor)
+                known[execution] = _Known(before, {})
             known.move_to_end(execution)
             records += _project(known[execution], rows)
         if page:
@@ -78,12 +80,13 @@ class Projector:
             raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
         return cursor
 
-    async def _state_at(self, execution: ExecutionId, position: int) -> ExecutionState:
+    async def _state_at(self, execution: ExecutionId, cursor: Cursor) -> ExecutionState:
         """The state as the read models have it: at the cursor, not at the head of the log."""
         scope = await self._log.scope_of(execution)
-        if scope is None or position == 0:
+        if scope is None or cursor.position == 0:
             return ExecutionState()
-        request = ReplayRequest(scope=scope, execution_id=execution, cutoff=AtPosition(position))
+        at_cursor = AtPosition(cursor.position)
+        request = ReplayRequest(scope=scope, execution_id=execution, cutoff=at_cursor)
         return (await self._replay.state(request)).state
 
 

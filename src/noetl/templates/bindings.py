@@ -1,8 +1,8 @@
 """The names an expression can see, with the time and the chance it may ask for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 from noetl.kernel.instant import Instant
 from noetl.templates.chance import Chance
@@ -33,18 +33,32 @@ class Bindings:
                 return layer[name]
         return self.handy.get(name, MISSING)
 
-    def define(self, names: Names) -> Self:
+    # Made anew by hand below: `dataclasses.replace` costs more than what it makes.
+
+    def define(self, names: Names) -> "Bindings":
         """With further names of the engine."""
-        return replace(self, own={**self.own, **names})
+        own = {**self.own, **names}
+        return self._with(own, self.layers, self.handy)
 
-    def over(self, names: Names) -> Self:
+    def over(self, names: Names) -> "Bindings":
         """With further names of the author, over the ones before."""
-        return replace(self, layers=(names, *self.layers))
+        return self._with(self.own, (names, *self.layers), self.handy)
 
-    def offer(self, names: Names) -> Self:
+    def offer(self, names: Names) -> "Bindings":
         """With further names that give way to any other."""
-        return replace(self, handy={**self.handy, **names})
+        return self._with(self.own, self.layers, {**self.handy, **names})
 
-    def at(self, *coordinates: str | int) -> Self:
+    def at(self, *coordinates: str | int) -> "Bindings":
         """The same names at another place, where chance falls differently."""
-        return self if self.chance is None else replace(self, chance=self.chance.at(*coordinates))
+        if self.chance is None:
+            return self
+        return Bindings(
+            own=self.own,
+            layers=self.layers,
+            handy=self.handy,
+            moment=self.moment,
+            chance=self.chance.at(*coordinates),
+        )
+
+    def _with(self, own: Names, layers: tuple[Names, ...], handy: Names) -> "Bindings":
+        return Bindings(own=own, layers=layers, handy=handy, moment=self.moment, chance=self.chance)

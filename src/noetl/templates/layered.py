@@ -61,10 +61,23 @@ class ResultsByName(Mapping[str, Any]):
         return len(self._results)
 
 
+class _ByName(Layered):
+    """Results that are put together only when somebody asks for all of them."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, results: Mapping[str, Any]) -> None:
+        self._results = results
+        self.layers = (ResultsByName(results),)
+
+    @property
+    def whole(self) -> Any:  # type: ignore[override]  # made when asked for, not before
+        return {name: plain_result(result) for name, result in self._results.items()}
+
+
 def by_name(results: Mapping[str, Any]) -> Layered:
     """`{{ steps }}`: worth the plain results, dressed one by one when named."""
-    plain = {name: plain_result(result) for name, result in results.items()}
-    return Layered(plain, ResultsByName(results))
+    return _ByName(results)
 
 
 @dataclass(frozen=True, slots=True)
