@@ -13,7 +13,7 @@ from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import EMPTY_STREAM, StoredEvent, StreamHead
 from noetl.domain.work import Facts
 from noetl.kernel.ids import CommandId, ExecutionId, LoopId
-from noetl.wire.codec import open_stored
+from noetl.wire.codec import Sealer, open_stored
 
 
 class Running:
@@ -22,6 +22,7 @@ class Running:
     def __init__(self, plan: Plan, source: Source) -> None:
         self.plan = plan
         self.source = source
+        self.sealer = Sealer(source)
         self.head = EMPTY_STREAM
         self.accumulator = Accumulator(ExecutionState())
         self.facts: dict[CommandId | LoopId, Facts] = {}

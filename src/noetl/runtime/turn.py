@@ -10,7 +10,6 @@ from noetl.domain.log import APPEND_EVENTS_MAX, Append, SealedEvent
 from noetl.kernel.ids import CommandId, EventId, FrameId, LoopId, StageId
 from noetl.kernel.instant import Instant
 from noetl.runtime.running import Running
-from noetl.wire.codec import seal
 
 EVENTS_AIMED = APPEND_EVENTS_MAX - 100
 """Deciding stops here; the rest follows in another append."""
@@ -42,7 +41,7 @@ class Turn:
         """All of them or none: one that the log must not hold is refused before any is folded."""
         drafts = [self._draft(happening) for happening in happenings]
         running = self.running
-        sealed = seal(drafts, running.head, running.source)
+        sealed = running.sealer.seal(drafts, running.head)
         for event in sealed:
             running.apply(event.envelope, event.event)
         self.events += sealed

@@ -71,7 +71,7 @@ class _ByName(Layered):
         self.layers = (ResultsByName(results),)
 
     @property
-    def whole(self) -> Any:  # type: ignore[override]  # made when asked for, not before
+    def whole(self) -> Any:
         return {name: plain_result(result) for name, result in self._results.items()}
 
 

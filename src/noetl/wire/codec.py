@@ -71,17 +71,26 @@ _BODIES: dict[str, msgspec.json.Decoder[Any]] = {
 }
 
 
+class Sealer:
+    """Seals events of one source; what they have in common is checked and made once."""
+
+    def __init__(self, source: Source) -> None:
+        check_source(source)
+        self._shared = _shared_fields(source)
+
+    def seal(self, drafts: Sequence[Draft], head: StreamHead) -> tuple[SealedEvent, ...]:
+        """Give the drafts their places after `head`. Refuses anything the log must not hold."""
+        sealed = []
+        version, previous = head.version, head.last_event_id
+        for draft in drafts:
+            version += 1
+            sealed.append(_seal_one(draft, _place(draft, self._shared, version, previous)))
+            previous = draft.event_id
+        return tuple(sealed)
+
+
 def seal(drafts: Sequence[Draft], head: StreamHead, source: Source) -> tuple[SealedEvent, ...]:
-    """Give the drafts their places after `head`. Refuses anything the log must not hold."""
-    check_source(source)
-    shared = _shared_fields(source)
-    sealed = []
-    version, previous = head.version, head.last_event_id
-    for draft in drafts:
-        version += 1
-        sealed.append(_seal_one(draft, _place(draft, shared, version, previous)))
-        previous = draft.event_id
-    return tuple(sealed)
+    return Sealer(source).seal(drafts, head)
 
 
 def open_stored(
