@@ -24,7 +24,8 @@ DRIVER_CLASSES = [
     for _, cls in inspect.getmembers(exceptions, inspect.isclass)
     if issubclass(cls, Exception) and not issubclass(cls, Warning)
 ]
-SLEEPING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600%' AND state = 'active' AND pid <> pg_backend_pid()"  # noqa: E501
+SLEEPING = """SELECT count(*) FROM pg_stat_activity
+    WHERE query LIKE '%pg_sleep(600%' AND state = 'active' AND pid <> pg_backend_pid()"""
 
 
 @pytest.fixture
