@@ -1,0 +1,140 @@
+"""What became of a frame's rows, as its report carries it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from noetl.domain.events.values import ResultReference
+from noetl.domain.work import FrameReport, FrameWork, RowOutcome
+from noetl.kernel import canonical_json
+from noetl.kernel.ids import WorkerId
+from noetl.kernel.scope import Scope
+from noetl.pipeline.job import RowResult
+from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.results import MEDIA_TYPE, as_result_reference
+from noetl.templates.layered import plain_result
+
+OUTCOMES_BYTES_MAX = 4_096
+"""What a frame's event holds of its rows; more than that lies in the payload store."""
+
+COPIES_BYTES_MAX = 16 * 1024 * 1024
+"""A frame's one value stands on every row, unless that makes more than this of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """The rows that were worked on, from the frame's first without a gap."""
+
+    outcomes: list[RowOutcome]
+    results: Sequence[RowResult]  # in index order; a whole frame has one
+    duration_ms: int
+
+
+def row_outcomes(first_index: int, results: Sequence[RowResult]) -> list[RowOutcome]:
+    return [
+        RowOutcome(
+            index=index,
+            status=result.status,
+            value=plain_result(result.value),
+            error=result.error,
+            writes=dict(result.writes),
+        )
+        for index, result in enumerate(results, first_index)
+    ]
+
+
+def whole_frame_outcomes(work: FrameWork, result: RowResult) -> list[RowOutcome]:
+    """A list with a value for every row is dealt out; anything else is the value of every row."""
+    values = _dealt(plain_result(result.value), work.row_count)
+    return [
+        RowOutcome(
+            index=work.first_index + row,
+            status=result.status,
+            value=value,
+            error=result.error,
+            writes=dict(result.writes) if row == 0 else {},
+        )
+        for row, value in enumerate(values)
+    ]
+
+
+def _dealt(value: Any, row_count: int) -> list[Any]:
+    if isinstance(value, list) and len(value) == row_count:
+        return value
+    if row_count * len(canonical_json.encode(value)) > COPIES_BYTES_MAX:
+        return [value, *[None] * (row_count - 1)]
+    return [value] * row_count
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    reference: ResultReference | None
+    outcomes: tuple[RowOutcome, ...]  # all of them when there is no reference, else the first
+
+
+async def staged(outcomes: list[RowOutcome], payloads: PayloadStore, scope: Scope) -> Output:
+    encoded = canonical_json.encode(outcomes)
+    if len(encoded) <= OUTCOMES_BYTES_MAX:
+        return Output(None, tuple(outcomes))
+    stored = await payloads.put(scope, encoded, MEDIA_TYPE)
+    return Output(as_result_reference(stored, len(outcomes)), _first(outcomes))
+
+
+def _first(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
+    shown: list[RowOutcome] = []
+    left = OUTCOMES_BYTES_MAX - len("[]")
+    for outcome in outcomes:
+        left -= len(canonical_json.encode(outcome)) + len(",")
+        if left < 0:
+            break
+        shown.append(outcome)
+    return tuple(shown)
+
+
+def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) -> FrameReport:
+    failed = [outcome for outcome in worked.outcomes if outcome.status == "failed"]
+    repeated = tuple(cycle for result in worked.results for cycle in result.repeated)
+    return FrameReport(
+        execution_id=work.execution_id,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+        attempt=work.attempt,
+        worker_id=worker,
+        row_count=len(worked.outcomes),
+        failed_rows=len(failed),
+        broken_rows=sum(outcome.status == "break" for outcome in worked.outcomes),
+        output=output.reference,
+        outcomes=output.outcomes,
+        writes=_last_writes(worked.results),
+        row_error=failed[0].error if failed else None,
+        emitted=tuple(change for result in worked.results for change in result.emitted),
+        repeated=repeated,
+        metrics={
+            "duration_ms": worked.duration_ms,
+            "rows": len(worked.outcomes),
+            "task_ms": _added([result.task_ms for result in worked.results]),
+            "effects": {
+                "fired": sum(result.fired for result in worked.results),
+                "adopted": sum(result.adopted for result in worked.results),
+                "repeated": len(repeated),
+            },
+        },
+    )
+
+
+def _last_writes(results: Sequence[RowResult]) -> dict[str, Any]:
+    """The last writer by index, and in that order: a path may lie inside another one."""
+    writes: dict[str, Any] = {}
+    for result in results:
+        for name, value in result.writes.items():
+            writes.pop(name, None)
+            writes[name] = value
+    return writes
+
+
+def _added(times: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in times:
+        for task, milliseconds in each.items():
+            total[task] = total.get(task, 0) + milliseconds
+    return total

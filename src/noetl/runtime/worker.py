@@ -1,0 +1,257 @@
+"""claim -> run the pipeline -> report: a worker with its slots, and the leases of what it holds."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from noetl.domain.playbook.model import Playbook
+from noetl.domain.work import (
+    CommandReport,
+    CommandWork,
+    FrameReport,
+    FrameWork,
+    Report,
+    Work,
+    WorkerIdentity,
+)
+from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError
+from noetl.kernel.scope import Scope
+from noetl.ports.clock import Clock
+from noetl.ports.frame_journal import FrameJournal
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.work_desk import WorkDesk
+from noetl.runtime.frames import Frames
+from noetl.runtime.worker_commands import Commands, Pipelines
+from noetl.runtime.worker_failures import failure_of
+from noetl.runtime.worker_heart import Heart
+from noetl.runtime.worker_hold import Held
+from noetl.runtime.worker_patience import insisted
+from noetl.runtime.worker_slots import Place, Slots
+
+CLAIM_WAIT_SECONDS = 10.0
+"""How long a claim waits at the desk: well below a lease, which counts from before the claim."""
+
+EMPTY_CLAIM_SECONDS = 0.05
+"""A pause after an empty answer, in case the desk does not wait as it was asked to."""
+
+
+class LoadedPlaybooks(Protocol):
+    async def load(self, scope: Scope, digest: str) -> Playbook: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerServices:
+    """What a worker works with."""
+
+    desk: WorkDesk
+    pipelines: Pipelines
+    playbooks: LoadedPlaybooks
+    payloads: PayloadStore
+    journal: FrameJournal
+    clock: Clock
+
+
+@dataclass(slots=True)
+class WorkerCounts:
+    """What became of the work, since the worker started."""
+
+    reported: int = 0
+    lost: int = 0  # another holder has it, or the lease ran out
+    stopped: int = 0  # the execution was cancelled
+    broken: int = 0  # a fault of the program, reported as a failure
+    refused: int = 0  # the desk takes no report of it, not even of a failure
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    report: Report
+    has_journal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """Work from the desk, and when it was asked for."""
+
+    works: Sequence[Work]
+    sent_at: float
+
+
+class Worker:
+    """Cancelling `run` drops everything at once; the desk hands it out again."""
+
+    def __init__(self, identity: WorkerIdentity, services: WorkerServices) -> None:
+        pipelines, payloads, clock = services.pipelines, services.payloads, services.clock
+        self.counts = WorkerCounts()
+        self._identity = identity
+        self._services = services
+        self._clock = clock
+        self._desk = services.desk
+        self._slots = Slots(identity.slots)
+        self._heart = Heart(services.desk, identity.worker_id, clock)
+        self._commands = Commands(pipelines, payloads, services.desk, clock)
+        self._frames = Frames(pipelines, payloads, services.journal, clock)
+        self._lines: set[asyncio.Task[None]] = set()
+        self._claiming: asyncio.Task[None] | None = None
+        self._is_draining = False
+        self._has_ended = asyncio.Event()
+
+    @property
+    def free_slots(self) -> int:
+        return self._slots.free
+
+    async def run(self) -> None:
+        """Serves until it is drained."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._claiming = group.create_task(self._claim(group))
+                if self._is_draining:
+                    self._claiming.cancel()
+                heart = group.create_task(self._heart.run(group))
+                await asyncio.wait([self._claiming])
+                while self._lines:
+                    await asyncio.wait(self._lines)
+                heart.cancel()
+            await insisted(lambda: self._desk.deregister(self._identity), _go_on, self._clock)
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from several
+        finally:
+            self._has_ended.set()
+
+    async def drain(self) -> None:
+        """Claims nothing more, lets what runs come to its end, and signs off."""
+        self._is_draining = True
+        if self._claiming is not None:
+            self._claiming.cancel()
+            await self._has_ended.wait()
+
+    async def _claim(self, group: asyncio.TaskGroup) -> None:
+        identity = self._identity
+        await insisted(lambda: self._desk.register(identity), _go_on, self._clock)
+        while True:
+            await self._slots.until_free()
+            handed = await insisted(self._claimed, _go_on, self._clock)
+            for work in handed.works:
+                self._begin(group, work, handed.sent_at)
+            if not handed.works:
+                await self._clock.sleep(EMPTY_CLAIM_SECONDS)
+
+    async def _claimed(self) -> _Handed:
+        sent_at = self._clock.monotonic()
+        works = await self._desk.claim(self._identity, self._slots.free, CLAIM_WAIT_SECONDS)
+        return _Handed(works, sent_at)
+
+    def _begin(self, group: asyncio.TaskGroup, work: Work, sent_at: float) -> None:
+        place = Place(self._slots)
+        line = group.create_task(self._line(group, place, _Handed((work,), sent_at)))
+        self._lines.add(line)
+        line.add_done_callback(self._lines.discard)
+        line.add_done_callback(lambda _: place.leave())
+
+    async def _line(self, group: asyncio.TaskGroup, place: Place, handed: _Handed) -> None:
+        """A piece of work, and in the same slot what its report brings, one after the other."""
+        while handed.works:
+            for further in handed.works[1:]:
+                self._begin(group, further, handed.sent_at)
+            held = Held(handed.works[0], place, self._clock, handed.sent_at)
+            held.task = asyncio.current_task()
+            self._heart.keep(held)
+            try:
+                handed = await self._finish(held, place)
+            finally:
+                self._heart.let_go(held)
+                self._count(held)
+            if self._is_draining:  # the desk takes back what a worker holds that signs off
+                return
+
+    async def _finish(self, held: Held, place: Place) -> _Handed:
+        try:
+            await place.come_back()
+            if not held.is_safe:  # the claim waited so long that its lease may be over
+                await self._heart.beat(held)
+            end = await self._end(held)
+            handed = await self._deliver(held, end.report)
+        except ClaimLost:
+            held.ended_as = held.ended_as or "lost"
+            return _NOTHING
+        if end.has_journal and isinstance(held.work, FrameWork):
+            with suppress(NoETLError):  # what is left of it disturbs nobody
+                await self._frames.forget(held.work)
+        return handed
+
+    async def _end(self, held: Held) -> _End:
+        """The boundary of the service: whatever goes wrong in here is said in a report."""
+        try:
+            return await self._worked(held)
+        except ClaimLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - else the work would hang until its lease ends
+            self.counts.broken += 1
+            return _End(self._failed(held.work, error))
+
+    async def _worked(self, held: Held) -> _End:
+        work, worker = held.work, self._identity.worker_id
+        playbook = await insisted(
+            lambda: self._services.playbooks.load(work.scope, work.playbook_digest),
+            held.check,
+            self._clock,
+        )
+        if isinstance(work, CommandWork):
+            return _End(await self._commands.run(work, playbook, held, worker))
+        end = await self._frames.run(work, playbook, held, worker)
+        return _End(end.report, end.has_journal)
+
+    async def _deliver(self, held: Held, report: Report) -> _Handed:
+        """Until it is recorded, or the lease is over. Raises ClaimLost."""
+        try:
+            return await self._sent(held, report)
+        except (ClaimLost, InvariantBroken):
+            raise
+        except NoETLError as refusal:  # it holds what no event may hold
+            report = self._failed(held.work, refusal)
+        try:
+            return await self._sent(held, report)
+        except (ClaimLost, InvariantBroken):
+            raise
+        except NoETLError:
+            self.counts.refused += 1
+            return _NOTHING
+
+    async def _sent(self, held: Held, report: Report) -> _Handed:
+        async def ask() -> _Handed:
+            sent_at = self._clock.monotonic()
+            return _Handed((await self._desk.report(report)).next_work, sent_at)
+
+        handed = await insisted(ask, held.check, self._clock)
+        self.counts.reported += 1
+        return handed
+
+    def _failed(self, work: Work, error: Exception) -> Report:
+        if isinstance(work, CommandWork):
+            return CommandReport(
+                execution_id=work.execution_id,
+                command_id=work.command_id,
+                claim=work.claim,
+                worker_id=self._identity.worker_id,
+                error=failure_of(error),
+            )
+        return FrameReport(
+            execution_id=work.execution_id,
+            stage_id=work.stage_id,
+            frame_id=work.frame_id,
+            attempt=work.attempt,
+            worker_id=self._identity.worker_id,
+            error=failure_of(error),
+        )
+
+    def _count(self, held: Held) -> None:
+        self.counts.lost += held.ended_as == "lost"
+        self.counts.stopped += held.ended_as == "stopped"
+
+
+_NOTHING = _Handed((), 0.0)
+
+
+def _go_on() -> None:
+    """Nothing runs out while nothing is held."""

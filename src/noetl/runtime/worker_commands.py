@@ -1,0 +1,96 @@
+"""A command from its claim to its report."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from noetl.domain.events.values import Result
+from noetl.domain.playbook.model import Playbook, Step
+from noetl.domain.work import Call, CommandReport, CommandWork
+from noetl.kernel.errors import ClaimLost, InvariantBroken
+from noetl.kernel.ids import StepName, WorkerId
+from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.ports.clock import Clock
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.work_desk import WorkDesk
+from noetl.runtime.results import recorded
+from noetl.runtime.worker_patience import insisted
+from noetl.templates.layered import PipelineResult
+
+
+class Pipelines(Protocol):
+    """The interpreter, as its callers see it."""
+
+    async def run(self, job: Job, journal: Journal, hold: Hold) -> RowResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    pipelines: Pipelines
+    payloads: PayloadStore
+    desk: WorkDesk
+    clock: Clock
+
+    async def run(
+        self, work: CommandWork, playbook: Playbook, hold: Hold, worker: WorkerId
+    ) -> CommandReport:
+        """Raises ClaimLost."""
+        began = self.clock.monotonic()
+        job = Job(
+            scope=work.scope,
+            playbook=playbook,
+            step=step_of(playbook, work.step),
+            visit=work.visit,
+            facts=work.facts,
+            ctx=work.facts.ctx,
+            journal={(call.task, call.run): call for call in work.journal},
+            has_predecessor=work.claim > 1,
+            command_id=work.command_id,
+        )
+        ended = await self.pipelines.run(job, _CommandJournal(self, work, hold), hold)
+        result = await insisted(lambda: self._result(work, ended), hold.check, self.clock)
+        return CommandReport(
+            execution_id=work.execution_id,
+            command_id=work.command_id,
+            claim=work.claim,
+            worker_id=worker,
+            calls=ended.calls,
+            result=result,
+            error=ended.error,
+            writes=dict(ended.writes),
+            emitted=ended.emitted,
+            duration_ms=round(1000 * (self.clock.monotonic() - began)),
+        )
+
+    async def _result(self, work: CommandWork, ended: RowResult) -> Result | None:
+        """Of a failed pipeline: the tasks that did succeed."""
+        if ended.status != "failed":
+            return await recorded(ended.value, self.payloads, work.scope)
+        if isinstance(ended.value, PipelineResult) and ended.value.tasks:
+            return await recorded(ended.value, self.payloads, work.scope, status="error")
+        return None
+
+
+class _CommandJournal:
+    """Calls become events at the desk."""
+
+    def __init__(self, commands: Commands, work: CommandWork, hold: Hold) -> None:
+        self._commands = commands
+        self._work = work
+        self._hold = hold
+
+    async def record(self, call: Call) -> None:
+        work, desk = self._work, self._commands.desk
+        answer = await insisted(
+            lambda: desk.record_call(work.execution_id, work.command_id, work.claim, call),
+            self._hold.check,
+            self._commands.clock,
+        )
+        if answer.next_action == "stop":
+            raise ClaimLost(work.command_id, "was stopped")
+
+
+def step_of(playbook: Playbook, name: StepName) -> Step:
+    step = playbook.steps.get(name)
+    if step is None:
+        raise InvariantBroken(f"work was handed out for a step {name!r} that the playbook has not")
+    return step

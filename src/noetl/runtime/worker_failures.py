@@ -1,0 +1,35 @@
+"""Work that could not be done at all, in the words that tools use for calls."""
+
+import traceback
+from pathlib import PurePath
+
+from noetl.domain.events.values import Failure
+from noetl.kernel.errors import EventInvalid, NoETLError, PayloadError, PlaybookInvalid
+
+_KINDS: tuple[tuple[type[NoETLError], str, bool], ...] = (
+    (PayloadError, "missing_reference", True),
+    (PlaybookInvalid, "schema", False),
+    (EventInvalid, "schema", False),
+)
+"""The error, its kind, and whether another worker may have more luck."""
+
+
+def failure_of(error: Exception) -> Failure:
+    """What the report says. A foreign error's own words may hold anything, secrets too: they stay
+    out, its place in the program does not.
+    """
+    for root, kind, retryable in _KINDS:
+        if isinstance(error, root):
+            return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
+    if isinstance(error, NoETLError):
+        return Failure(kind="unknown", message=str(error), code=error.code)
+    name = type(error).__name__
+    message = f"the worker failed with {name}{_place_of(error)}; this is a fault of the program"
+    return Failure(kind="unknown", message=message, code=name)
+
+
+def _place_of(error: Exception) -> str:
+    passed = traceback.extract_tb(error.__traceback__)
+    if not passed:
+        return ""
+    return f" at {PurePath(passed[-1].filename).name}:{passed[-1].lineno}"

@@ -1,0 +1,93 @@
+"""A piece of work in our hands: its lease by our own clock, and the slot that it takes."""
+
+import asyncio
+from typing import Literal
+
+from noetl.domain.work import CommandWork, Heartbeat, NextAction, Work
+from noetl.kernel.errors import ClaimLost
+from noetl.kernel.ids import WorkerId
+from noetl.ports.clock import Clock
+from noetl.runtime.worker_slots import Place
+
+LEASE_MARGIN = 0.1
+"""The part of a lease that is not used: clocks drift, and a last start must still end in time."""
+
+BEATS_PER_LEASE = 3
+BEATS_PER_LEASE_IN_NEED = 10
+"""When the last beat got no answer: soon enough for several more before the lease ends."""
+
+Ending = Literal["lost", "stopped"]
+
+
+class Held:
+    """Counts its lease from before the request that confirmed it: never longer than the desk's."""
+
+    def __init__(self, work: Work, place: Place, clock: Clock, sent_at: float) -> None:
+        self.work = work
+        self.task: asyncio.Task[None] | None = None  # whoever works on it
+        self.ended_as: Ending | None = None  # None: nobody has taken it from us
+        self.is_told_to_wait = False
+        self.is_beating = False
+        self._place = place
+        self._clock = clock
+        self.confirm(sent_at)
+
+    @property
+    def name(self) -> str:
+        work = self.work
+        return work.command_id if isinstance(work, CommandWork) else f"frame {work.frame_id}"
+
+    @property
+    def is_safe(self) -> bool:
+        return self.ended_as is None and self._clock.monotonic() < self._safe_until
+
+    def confirm(self, sent_at: float) -> None:
+        seconds = self.work.lease_seconds
+        self._safe_until = sent_at + seconds * (1 - LEASE_MARGIN)
+        self.beat_due = sent_at + seconds / BEATS_PER_LEASE
+
+    def beat_again_soon(self) -> None:
+        seconds = self.work.lease_seconds / BEATS_PER_LEASE_IN_NEED
+        self.beat_due = self._clock.monotonic() + seconds
+
+    def obey(self, action: NextAction) -> None:
+        if action == "stop":
+            self.drop("stopped")
+        elif action == "wait":
+            self.is_told_to_wait = True
+
+    def drop(self, why: Ending) -> None:
+        """Nothing of it will be reported any more."""
+        if self.ended_as is None:
+            self.ended_as = why
+            if self.task is not None:
+                self.task.cancel()
+
+    def heartbeat(self, worker: WorkerId) -> Heartbeat:
+        work = self.work
+        if isinstance(work, CommandWork):
+            return Heartbeat(
+                execution_id=work.execution_id,
+                worker_id=worker,
+                claim=work.claim,
+                command_id=work.command_id,
+            )
+        return Heartbeat(
+            execution_id=work.execution_id,
+            worker_id=worker,
+            claim=work.attempt,
+            stage_id=work.stage_id,
+            frame_id=work.frame_id,
+        )
+
+    def check(self) -> None:
+        if self.ended_as is not None:
+            raise ClaimLost(self.name, f"was {self.ended_as}")
+        if not self.is_safe:
+            raise ClaimLost(self.name, "has had no answer to its heartbeats for a whole lease")
+
+    async def park(self) -> None:
+        self._place.leave()
+
+    async def unpark(self) -> None:
+        await self._place.come_back()
