@@ -35,32 +35,43 @@ from scripts.golden_corpus.files import (
 )
 from scripts.golden_corpus.histories import HISTORIES, rows
 
+KNOWN = ("ctx", "results", "tokens", "open_steps", "failed", "ended_in")
+"""What decisions are made from, beside the rows that checksums prove."""
+
 NAME = re.compile(r"v[0-9][0-9.]*")
 
 
 def corpus(name: str, golden: Path = GOLDEN) -> dict[Path, bytes]:
-    """Every file of the corpus of this build, by its path."""
+    """What this build adds to the other corpora, by its path."""
     folder = golden / name
+    others = [other for other in corpora(golden) if other.name != name]
     files = {
         folder / "snowflakes.json": as_json(vectors.snowflake_vectors()),
         folder / "canonical_json.json": as_json(vectors.canonical_json_vectors()),
         folder / "upcaster_registry.json": as_json(vectors.upcaster_registry_vectors()),
     }
     for cls in EVENT_CLASSES:
-        path = folder / "events" / f"{cls.TYPE}.v{cls.VERSION}.jsonl"
-        files[path] = as_lines(event_line(sealed) for sealed in examples(cls))
+        path = Path("events") / f"{cls.TYPE}.v{cls.VERSION}.jsonl"
+        lines = as_lines(event_line(sealed) for sealed in examples(cls))
+        if not _is_frozen(path, lines, others):
+            files[folder / path] = lines
     for history, streams in HISTORIES.items():
         log = rows(streams())
-        files[folder / "histories" / f"{history}.jsonl"] = as_lines(map(row_line, log))
-        files[folder / "histories" / f"{history}.expected.json"] = as_compact_json(expected(log))
-    return files | dict(_replays(name, golden))
+        path = Path("histories") / f"{history}.jsonl"
+        lines = as_lines(map(row_line, log))
+        if not _is_frozen(path, lines, others):
+            files[folder / path] = lines
+            files[folder / path.with_suffix(".expected.json")] = as_compact_json(expected(log))
+    return files | dict(_replays(name, golden, others))
 
 
-def _replays(name: str, golden: Path) -> Iterator[tuple[Path, bytes]]:
-    """Histories of older corpora that no corpus has folded with this build's fold."""
-    for older in corpora(golden):
-        if older.name == name:
-            continue
+def _is_frozen(path: Path, data: bytes, others: list[Path]) -> bool:
+    return any((other / path).exists() and (other / path).read_bytes() == data for other in others)
+
+
+def _replays(name: str, golden: Path, others: list[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Histories of other corpora that no corpus has folded with this build's fold."""
+    for older in others:
         for path in sorted((older / "histories").glob("*.jsonl")):
             answers = [
                 path.with_suffix(".expected.json"),
@@ -108,6 +119,7 @@ def _expected_stream(events: list[RecordedEvent]) -> dict[str, Any]:
 
 
 def _point(state: ExecutionState) -> dict[str, Any]:
+    known = plain(state)
     return {
         "stream_version": state.stream_version,
         "status": state.execution.status,
@@ -118,6 +130,7 @@ def _point(state: ExecutionState) -> dict[str, Any]:
         "payload_refs": plain(state.execution.payload_refs),
         "projection_checksums": checksum_bundle(state),
         "state_checksum": state_checksum(state),
+        "known": {field: known[field] for field in KNOWN},
     }
 
 

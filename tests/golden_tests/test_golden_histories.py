@@ -86,6 +86,17 @@ def test_its_six_projections_are_the_same_on_the_way_and_at_the_end(path: Path) 
 
 
 @pytest.mark.parametrize("path", HISTORIES)
+def test_what_is_known_on_the_way_is_the_same(path: Path) -> None:
+    streams = streams_of(path)
+    for expected in expected_of(path):
+        events = streams[expected["execution_id"]]
+        for point in expected["points"]:
+            state = plain(fold(events[: point["stream_version"]]))
+            assert {name: state[name] for name in point["known"]} == point["known"], MOVED
+            assert "ctx" in point["known"]
+
+
+@pytest.mark.parametrize("path", HISTORIES)
 def test_its_rows_alone_prove_the_same_checksums(path: Path) -> None:
     for expected in expected_of(path):
         last = expected["points"][-1]

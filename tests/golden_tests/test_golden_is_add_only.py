@@ -63,6 +63,17 @@ def test_a_file_that_would_change_stops_the_whole_run(tmp_path: Path) -> None:
     assert not lost.exists()
 
 
+def test_a_new_folder_holds_only_what_the_others_do_not(tmp_path: Path) -> None:
+    golden.write(golden.corpus("v9", tmp_path))
+    moved = tmp_path / "v9" / "events" / "call.done.v1.jsonl"
+    moved.write_bytes(moved.read_bytes() + b"\n")
+
+    added = golden.corpus("v10", tmp_path)
+
+    kept = [path.name for path in added if path.parent.name in ("events", "histories")]
+    assert kept == ["call.done.v1.jsonl"]
+
+
 def test_another_fold_answers_to_the_old_histories_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,45 +168,51 @@ def loop_of_frames(
     yield history.draft(LoopDone(loop_id=loop, step=step, visit=visit, status="ok", stats=stats))
 
 
-def failed_and_retried(history: History, step: StepName) -> Iterator[Draft]:
+def failed_and_retried(
+    history: History,
+    step: StepName,
+    came_from: StepName | None = None,
+    goes_to: StepName | None = None,
+) -> Iterator[Draft]:
     """A step fails with its execution, and the same visit succeeds when a person retries it."""
-    yield history.draft(StepEntered(step=step))
     first, second = (CommandId(f"{history.execution}/{step}/1/0/{attempt}") for attempt in (1, 2))
     error = Failure(kind="http", message="503 from the bank", retryable=True)
-    yield from _called_child(history, step, first)
+    sources = () if came_from is None else (came_from,)
+    yield history.draft(StepEntered(step=step, arrived_from=sources))
+    yield from _handed_out(history, step, first)
+    paid = Result(status="ok", context={"paid": True})
+    called = CallDone(
+        step=step, task="pay", result=paid, writes={"ctx.paid": True}, effect="fired", duration_ms=9
+    )
+    yield history.draft(called, command_id=first)
     failed = CommandFailed(worker_id=WORKER, claim=1, error=error, writes={"bank.tries": 1})
     yield history.draft(failed, command_id=first)
     yield history.draft(StepExited(step=step, status="FAILED", error=error))
     yield history.draft(PlaybookFailed(step=step, error=error))
     yield history.draft(ExecutionRetried(step=step, visit=1, attempt=2, reason="the bank is back"))
-    yield from _called_child(history, step, second, attempt=2)
-    result = Result(status="ok", context={"receipt": "R-1"})
-    completed = CommandCompleted(worker_id=WORKER, claim=1, result=result, writes={"bank.tries": 2})
-    yield history.draft(completed, command_id=second)
-    yield history.draft(StepExited(step=step, status="COMPLETED", writes={"receipt": "R-1"}))
-
-
-def _called_child(
-    history: History, step: StepName, command: CommandId, attempt: int = 1
-) -> Iterator[Draft]:
-    """A command that records an effect and asks for a sub-playbook."""
-    issued = CommandIssued(step=step, tool="task_sequence", attempt=attempt, attempts_max=10)
-    yield history.draft(issued, command_id=command)
-    claimed = CommandClaimed(worker_id=WORKER, claim=1, lease_until=history.lease_end())
-    yield history.draft(claimed, command_id=command)
-    yield history.draft(CommandStarted(worker_id=WORKER, claim=1), command_id=command)
-    paid = Result(status="ok", context={"paid": True})
-    called = CallDone(
-        step=step, task="pay", result=paid, writes={"ctx.paid": True}, effect="fired", duration_ms=9
-    )
-    yield history.draft(called, command_id=command)
+    yield from _handed_out(history, step, second, attempt=2)
     child = ChildStarted(
         cycle=f"{history.execution}/{step}/1/0/book/1",
         child_execution_id=ExecutionId(history.new_id()),
         path="examples/booking",
         playbook_version=3,
     )
-    yield history.draft(child, command_id=command)
+    yield history.draft(child, command_id=second)
+    result = Result(status="ok", context={"receipt": "R-1"})
+    completed = CommandCompleted(worker_id=WORKER, claim=1, result=result, writes={"bank.tries": 2})
+    yield history.draft(completed, command_id=second)
+    targets = () if goes_to is None else (goes_to,)
+    yield history.draft(StepExited(step=step, status="COMPLETED", arcs=targets))
+
+
+def _handed_out(
+    history: History, step: StepName, command: CommandId, attempt: int = 1
+) -> Iterator[Draft]:
+    issued = CommandIssued(step=step, tool="task_sequence", attempt=attempt, attempts_max=10)
+    yield history.draft(issued, command_id=command)
+    claimed = CommandClaimed(worker_id=WORKER, claim=1, lease_until=history.lease_end())
+    yield history.draft(claimed, command_id=command)
+    yield history.draft(CommandStarted(worker_id=WORKER, claim=1), command_id=command)
 
 
 def frame_output(
