@@ -5,9 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 from noetl.domain.events.values import Failure
@@ -18,16 +16,29 @@ from noetl.ports.tool import ToolCall
 from noetl.templates.recorded import inline_result
 from noetl.testing.compliance.tool import KINDS, Look, ToolCompliance
 from noetl.tools.artifact import ArtifactTool
+from noetl.tools.duckdb import DuckdbTool
 from noetl.tools.failures import RETRYABLE_BY_KIND
 from noetl.tools.noop import NoopTool
 from noetl.tools.playbook import PlaybookTool
 from noetl.tools.secrets import SecretsTool
-from noetl.tools.shell import ShellTool
+from noetl.tools.sqlite import SqliteTool
 from noetl.tools.transfer import TransferTool
-from tests.servers.processes import survivors
 from tests.tools.tool_calls import SCOPE, ChildrenDesk, call, credential, services
 
 SECRET = "hunter2-hunter2"
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+
+
+def locks_of(database: Path) -> Look:
+    async def locks() -> list[str]:
+        with closing(sqlite3.connect(database, timeout=0)) as connection:
+            try:
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                return [str(error)]
+        return []
+
+    return locks
 
 
 def test_the_suite_knows_every_kind_of_failure() -> None:
@@ -48,20 +59,25 @@ class TestNoop(ToolCompliance):
         pytest.skip("T1: doing nothing cannot fail")
 
 
-class TestShell(ToolCompliance):
+class TestSqlite(ToolCompliance):
     @pytest.fixture
-    async def tool(self, tmp_path: Path) -> AsyncIterator[ShellTool]:
-        opened = ShellTool(services(tmp_path))
+    async def tool(self, tmp_path: Path) -> AsyncIterator[SqliteTool]:
+        with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+            connection.execute("CREATE TABLE here (id INTEGER PRIMARY KEY)")
+        opened = SqliteTool(services(tmp_path))
         yield opened
         await opened.close()
 
     @pytest.fixture
     def good_call(self) -> ToolCall:
-        return call("shell", {"cmds": ["echo one", "echo two"], "env": {"A": "b"}})
+        query = "INSERT OR REPLACE INTO here VALUES (:id); SELECT id FROM here"
+        return call("sqlite", {"database": "data.db", "query": query, "params": {"id": 1}})
 
     @pytest.fixture
     def failing_call(self) -> ToolCall:
-        return call("shell", {"cmds": ["exit 3"], "env": {"PASSWORD": SECRET}})
+        stored = credential("unused", password=SECRET)
+        given = {"database": "data.db", "query": f"SELECT '{SECRET}' FROM nowhere"}
+        return call("sqlite", given, credentials={"": stored})
 
     @pytest.fixture
     def secret(self) -> str:
@@ -69,26 +85,39 @@ class TestShell(ToolCompliance):
 
     @pytest.fixture
     def slow_call(self) -> ToolCall:
-        return call("shell", {"cmds": ["sleep 3600 & sleep 3600"]})
+        query = f"DELETE FROM here; {ENDLESS} SELECT max(i) FROM n"
+        return call("sqlite", {"database": "data.db", "query": query})
 
     @pytest.fixture
-    def left_running(self) -> Look:
-        async def processes() -> list[str]:
-            below = psutil.Process().children(recursive=True)
-            found = [each for each in below if "sleep" in " ".join(_command(each))]
-            return [str(each) for each in await asyncio.to_thread(survivors, found)]
-
-        return processes
-
-    def comparable(self, value: Any) -> Any:
-        return {**value, "duration_ms": None}
+    def left_running(self, tmp_path: Path) -> Look:
+        return locks_of(tmp_path / "data.db")
 
 
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+class TestDuckdb(ToolCompliance):
+    @pytest.fixture
+    async def tool(self, tmp_path: Path) -> AsyncIterator[DuckdbTool]:
+        opened = DuckdbTool(services(tmp_path))
+        yield opened
+        await opened.close()
+
+    @pytest.fixture
+    def good_call(self) -> ToolCall:
+        query = "CREATE OR REPLACE TABLE here AS SELECT 1 AS id; SELECT id + $1 AS id FROM here"
+        return call("duckdb", {"query": query, "params": [1]})
+
+    @pytest.fixture
+    def failing_call(self) -> ToolCall:
+        stored = credential("keys", key_id="k", secret=SECRET)
+        given = {"query": f"SELECT '{SECRET}' FROM nowhere", "database": ":memory:"}
+        return call("duckdb", given, credentials={"": stored})
+
+    @pytest.fixture
+    def secret(self) -> str:
+        return SECRET
+
+    @pytest.fixture
+    def slow_call(self) -> ToolCall:
+        return call("duckdb", {"query": f"{ENDLESS} SELECT max(i) FROM n"})
 
 
 class TestArtifact(ToolCompliance):
@@ -171,10 +200,7 @@ class TestSecrets(ToolCompliance):
 
 class TestTransfer(ToolCompliance):
     @pytest.fixture
-    async def tool(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> AsyncIterator[TransferTool]:
-        monkeypatch.chdir(tmp_path)
+    async def tool(self, tmp_path: Path) -> AsyncIterator[TransferTool]:
         with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
             connection.execute("CREATE TABLE here (id INTEGER PRIMARY KEY)")
             connection.execute("CREATE TABLE there (id INTEGER PRIMARY KEY)")
@@ -203,19 +229,10 @@ class TestTransfer(ToolCompliance):
 
     @pytest.fixture
     def slow_call(self, good_call: ToolCall) -> ToolCall:
-        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-        query = f"{endless} SELECT max(i) AS id FROM n"
+        query = f"{ENDLESS} SELECT max(i) AS id FROM n"
         source = {"type": "sqlite", "database": "data.db", "query": query}
         return call("transfer", good_call.parameters | {"source": source})
 
     @pytest.fixture
     def left_running(self, tmp_path: Path) -> Look:
-        async def locks() -> list[str]:
-            with closing(sqlite3.connect(tmp_path / "data.db", timeout=0)) as connection:
-                try:
-                    connection.execute("BEGIN EXCLUSIVE")
-                except sqlite3.OperationalError as error:
-                    return [str(error)]
-            return []
-
-        return locks
+        return locks_of(tmp_path / "data.db")

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from aiohttp import web
 from nats.js import JetStreamContext
@@ -15,6 +16,7 @@ from noetl.servers.nats import NatsServer
 from noetl.testing.compliance.tool import Look, ToolCompliance
 from noetl.tools.http import HttpTool
 from noetl.tools.nats import NatsTool
+from noetl.tools.postgres import PostgresTool
 from tests.tools.nats_fixtures import *  # noqa: F403 - fixtures are found by name
 from tests.tools.tool_calls import call, credential, services
 
@@ -162,3 +164,56 @@ class TestNats(ToolCompliance):
 
     def comparable(self, value: Any) -> Any:
         return {**value, "duplicate": None}
+
+
+@pytest.mark.servers
+class TestPostgres(ToolCompliance):
+    @pytest.fixture
+    async def tool(self, tmp_path: Path) -> AsyncIterator[PostgresTool]:
+        opened = PostgresTool(services(tmp_path))
+        yield opened
+        await opened.close()
+
+    @pytest.fixture
+    def stored(self, postgres_dsn: str) -> OpenCredential:
+        return OpenCredential(name="pg", type="postgres", data={"dsn": postgres_dsn})
+
+    @pytest.fixture
+    def good_call(self, stored: OpenCredential) -> ToolCall:
+        given = {"query": "SELECT $1::int + 1 AS n", "params": [1], "pool": {"max_size": 4}}
+        return call("postgres", given, credentials={"": stored})
+
+    @pytest.fixture
+    def failing_call(self, postgres_dsn: str) -> ToolCall:
+        wrong = credential("bad", dsn=postgres_dsn, password=SECRET)
+        return call("postgres", {"query": "SELECT 1"}, credentials={"": wrong})
+
+    @pytest.fixture
+    def secret(self) -> str:
+        return SECRET
+
+    @pytest.fixture
+    def slow_call(self, stored: OpenCredential) -> ToolCall:
+        query = "SELECT pg_sleep(3600)"
+        return call("postgres", {"query": query}, credentials={"": stored})
+
+    @pytest.fixture
+    def left_running(self, postgres_dsn: str) -> Look:
+        running = (
+            "SELECT query FROM pg_stat_activity"
+            " WHERE state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()"
+        )
+
+        async def statements() -> list[str]:
+            connection = await asyncpg.connect(postgres_dsn)
+            try:
+                for _ in range(500):
+                    found = [str(row["query"]) for row in await connection.fetch(running)]
+                    if not found:
+                        break
+                    await asyncio.sleep(0.01)
+            finally:
+                await connection.close()
+            return found
+
+        return statements

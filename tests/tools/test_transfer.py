@@ -9,9 +9,10 @@ import duckdb
 import pytest
 
 from noetl.ports.tool import ToolFailed
+from noetl.tools.duckdb import DuckdbTool
 from noetl.tools.transfer import TransferTool
 from noetl.tools.transfer_plan import quoted_name
-from tests.tools.tool_calls import KEY, call
+from tests.tools.tool_calls import KEY, call, services
 from tests.tools.transfer_fixtures import *  # noqa: F403 - fixtures are found by name
 from tests.tools.transfer_fixtures import Received, Run, taken
 
@@ -43,6 +44,25 @@ async def test_sqlite_to_duckdb_and_back_keeps_every_value(
     with closing(sqlite3.connect(database)) as connection:
         copied = connection.execute("SELECT * FROM copied ORDER BY id").fetchall()
         assert copied == connection.execute("SELECT * FROM numbers ORDER BY id").fetchall()
+
+
+async def test_the_tables_of_an_execution_are_where_the_duckdb_tool_made_them(
+    run_transfer: Run, database: Path, tmp_path: Path
+) -> None:
+    tables = DuckdbTool(services(tmp_path))
+    await tables.run(call("duckdb", {"query": "CREATE TABLE t (id INTEGER PRIMARY KEY, w TEXT)"}))
+    mapping = {"id": "id", "w": "word"}
+    here = {"type": "sqlite", "database": str(database), "table": "numbers"}
+
+    await run_transfer(here, {"type": "duckdb", "table": "t"}, mapping=mapping)
+    await run_transfer(here, {"type": "duckdb", "table": "t"}, mapping=mapping, mode="replace")
+    counted = await tables.run(call("duckdb", {"query": "SELECT count(*) AS n FROM t"}))
+    await tables.close()
+
+    assert counted.value["rows"] == [{"n": 25}]
+    with pytest.raises(ToolFailed, match="onstraint") as raised:
+        await run_transfer(here, {"type": "duckdb", "table": "t"}, mapping=mapping)
+    assert raised.value.failure.kind == "db_constraint"
 
 
 async def test_append_adds_replace_empties_and_upsert_updates(
@@ -197,13 +217,8 @@ async def test_a_call_whose_time_is_over_leaves_the_target_as_it_was(
     ],
 )
 async def test_a_mistake_in_the_task_is_told(
-    transfer_tool: TransferTool,
-    database: Path,
-    changes: dict[str, Any],
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
+    transfer_tool: TransferTool, database: Path, changes: dict[str, Any], words: str
 ) -> None:
-    monkeypatch.chdir(database.parent)
     given = {
         "source": {"type": "sqlite", "database": "data.db", "table": "numbers"},
         "target": {"type": "sqlite", "database": "data.db", "table": "taken"},

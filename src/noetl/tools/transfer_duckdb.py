@@ -1,4 +1,4 @@
-"""A DuckDB database as an end of a transfer."""
+"""A DuckDB file as an end of a transfer: the same file that the duckdb tool would open."""
 
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -9,44 +9,42 @@ import duckdb
 
 from noetl.ports.tool import ToolFailed
 from noetl.ports.tool_services import ToolServices
+from noetl.tools.credential_fields import secrets_of
+from noetl.tools.duckdb import MEMORY, database_path
+from noetl.tools.duckdb_failures import duckdb_failure, is_locked_elsewhere
+from noetl.tools.duckdb_session import CONFIGURATION
 from noetl.tools.failures import failed
 from noetl.tools.transfer_embedded import Connection, EmbeddedEndpoints, Engine
 from noetl.tools.transfer_plan import Place
-
-_KINDS: tuple[tuple[type[Exception], str, str], ...] = (
-    (duckdb.ConstraintException, "db_constraint", "check the rows against the constraints"),
-    (duckdb.ConversionException, "transform", "check the values against the columns' types"),
-    (duckdb.TransactionException, "db_deadlock", "somebody else is writing, try again"),
-    (duckdb.CatalogException, "schema", "check the name of the table"),
-    (duckdb.BinderException, "schema", "check the columns and the query"),
-    (duckdb.ParserException, "schema", "check the query"),
-    (duckdb.IOException, "storage_access", "check the file, and that no other process has it"),
-)
 
 
 def endpoints(services: ToolServices) -> EmbeddedEndpoints:
     def opened(place: Place) -> Connection:
         database = place.text("database") or place.text("db_path")
-        if database is None:
-            raise place.mistake("needs `database`: the DuckDB file")
-        path = database if database == ":memory:" else str(services.folder / database)
-        return cast(Connection, duckdb.connect(path))
+        path = database_path(services.folder, place.call.execution_id, database)
+        in_memory = database == MEMORY and place.side == "source"  # a query over files
+        if not in_memory and not path.exists():
+            raise failed("not_found", f"there is no DuckDB file {path}; make its tables first")
+        # One process opens a file with one configuration: that of the duckdb tool.
+        connection = duckdb.connect(MEMORY if in_memory else path, config=CONFIGURATION)
+        return cast(Connection, connection)
 
     return EmbeddedEndpoints(
         Engine(
             open=opened,
             errors=(duckdb.Error,),
             failure=_failure,
-            begin="BEGIN TRANSACTION",
-            begin_reading="BEGIN TRANSACTION",
+            begin="BEGIN",
+            begin_reading="BEGIN",
             takes=(str, int, float, bytes, type(None), Decimal, date, time, timedelta, UUID),
         )
     )
 
 
 def _failure(error: Exception, place: Place) -> ToolFailed:
-    told = f"DuckDB refused the {place.side} of the transfer: {error}"
-    for kind_of_error, kind, advice in _KINDS:
-        if isinstance(error, kind_of_error):
-            return failed(kind, f"{told}; {advice}")
-    return failed("unknown", told)
+    if is_locked_elsewhere(error):
+        return failed(
+            "db_connection",
+            f"another process has the {place.side} of the transfer open; try again when it is done",
+        )
+    return duckdb_failure(error, secrets_of(place.call))

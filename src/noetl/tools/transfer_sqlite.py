@@ -1,7 +1,6 @@
 """A SQLite file as an end of a transfer."""
 
 import sqlite3
-from pathlib import Path
 from typing import cast
 
 from noetl.ports.tool import ToolFailed
@@ -14,13 +13,11 @@ BUSY_SECONDS_MAX = 10.0
 
 
 def endpoints(services: ToolServices) -> EmbeddedEndpoints:
-    del services  # a file is where its path says, as for the sqlite tool
-
     def opened(place: Place) -> Connection:
         database = place.text("database") or place.text("db_path")
         if database is None:
             raise place.mistake("needs `database`: the SQLite file")
-        path = Path(database).expanduser()
+        path = services.folder / database  # a whole path is itself
         if not path.exists():  # opening would make an empty one, with no table to use
             raise failed(
                 "not_found", f"there is no SQLite file {database!r}; make its tables first"
