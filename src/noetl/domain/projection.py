@@ -53,6 +53,7 @@ class ProjectionQuery(msgspec.Struct, frozen=True, kw_only=True):
     where: dict[str, str] = {}  # exact matches on top-level text fields of the state
     after_id: str = ""  # the last projection_id of the page before
     limit: int = 100
+    newest_first: bool = False  # ids fall, and `after_id` is the lowest so far; "": from the top
 
     def __post_init__(self) -> None:
         if not 1 <= self.limit <= QUERY_RECORDS_MAX:

@@ -16,7 +16,7 @@ class ProjectionStore(Protocol):
     P3  records and the cursor of their consumer land together or not at all; a record that
         `check_record` refuses takes the others with it
     P4  a query returns records of its own scope only, all that match, in order of their ids
-        by code point, page by page
+        by code point, rising or falling, page by page
     P5  a cursor never moves back, and one that belongs to another log is LogReplaced
     P6  everything saved survives the death of the process
     P7  removing an execution's records removes them and nothing else

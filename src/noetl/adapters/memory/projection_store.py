@@ -43,7 +43,8 @@ class MemoryProjectionStore:
 
     async def query(self, query: ProjectionQuery) -> list[ProjectionRecord]:
         found = [record for record in self._records.values() if _matches(record, query)]
-        return sorted(found, key=lambda record: record.projection_id)[: query.limit]
+        found.sort(key=lambda record: record.projection_id, reverse=query.newest_first)
+        return found[: query.limit]
 
     async def cursor(self, consumer: str) -> Cursor | None:
         return self._cursors.get(consumer)
@@ -77,7 +78,13 @@ def _matches(record: ProjectionRecord, query: ProjectionQuery) -> bool:
         return False
     if query.execution_id not in (None, record.execution_id):
         return False
-    if record.projection_id <= query.after_id:
+    if not _is_after(record, query):
         return False
     state = record.state if query.where else {}
     return all(state.get(name) == value for name, value in query.where.items())
+
+
+def _is_after(record: ProjectionRecord, query: ProjectionQuery) -> bool:
+    if query.newest_first:
+        return not query.after_id or record.projection_id < query.after_id
+    return record.projection_id > query.after_id

@@ -101,8 +101,11 @@ class PostgresProjectionStore:
         return found[0] if found else None
 
     async def query(self, query: ProjectionQuery) -> list[ProjectionRecord]:
-        sql = f"{_SELECT} AND projection_id > $4"
-        arguments: list[str | int | None] = [*query.scope, query.projection_type, query.after_id]
+        sql = _SELECT
+        arguments: list[str | int | None] = [*query.scope, query.projection_type]
+        if query.after_id:
+            arguments.append(query.after_id)
+            sql += f" AND projection_id {'<' if query.newest_first else '>'} ${len(arguments)}"
         if query.execution_id is not None:
             arguments.append(number(query.execution_id))
             sql += f" AND execution_id = ${len(arguments)}"
@@ -114,9 +117,9 @@ class PostgresProjectionStore:
             arguments.append(shown_text(query.where["status"])[:STATUS_CHARACTERS_MAX])
             sql += f" AND status = ${len(arguments)}"
         arguments.append(query.limit)
-        return await self._select(
-            f"{sql} ORDER BY projection_id LIMIT ${len(arguments)}", *arguments
-        )
+        order = "DESC" if query.newest_first else "ASC"
+        sql += f" ORDER BY projection_id {order} LIMIT ${len(arguments)}"
+        return await self._select(sql, *arguments)
 
     async def cursor(self, consumer: str) -> Cursor | None:
         with translated(StoreUnavailable):

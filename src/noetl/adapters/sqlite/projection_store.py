@@ -87,8 +87,11 @@ class SqliteProjectionStore:
         return found[0] if found else None
 
     async def query(self, query: ProjectionQuery) -> list[ProjectionRecord]:
-        sql = _SELECT + " AND projection_id > ?"
-        arguments: list[str | int] = [*query.scope, query.projection_type, query.after_id]
+        sql = _SELECT
+        arguments: list[str | int] = [*query.scope, query.projection_type]
+        if query.after_id:
+            sql += f" AND projection_id {'<' if query.newest_first else '>'} ?"
+            arguments.append(query.after_id)
         if query.execution_id is not None:
             sql += " AND execution_id = ?"
             arguments.append(query.execution_id)
@@ -97,7 +100,8 @@ class SqliteProjectionStore:
             # The type too: an object or a list is extracted as text that could equal the value.
             sql += " AND json_type(state, ?) = 'text' AND json_extract(state, ?) = ?"
             arguments += [path, path, value]
-        return await self._select(f"{sql} ORDER BY projection_id LIMIT ?", *arguments, query.limit)
+        sql += f" ORDER BY projection_id {'DESC' if query.newest_first else 'ASC'} LIMIT ?"
+        return await self._select(sql, *arguments, query.limit)
 
     async def cursor(self, consumer: str) -> Cursor | None:
         return await self._file.read(lambda connection: _cursor(connection, consumer))

@@ -59,6 +59,31 @@ class ProjectionQueryCompliance(ABC):
 
         assert seen == sorted(names)
 
+    async def test_p4_pages_from_the_newest_on_cover_everything_once(
+        self, projection_store: ProjectionStore
+    ) -> None:
+        names = ["10", "9", "B", "_", "a", "a b", "aa", "z", "é", "\uffee", "🌍"]
+        await projection_store.save(
+            [
+                record({"status": ("A", "B")[number % 2]}, projection_id=name)
+                for number, name in enumerate(names)
+            ]
+        )
+
+        seen: list[str] = []
+        for _ in range(len(names)):
+            after = seen[-1] if seen else ""
+            page = await projection_store.query(query(after_id=after, limit=4, newest_first=True))
+            seen += ids(page)
+            if not page:
+                break
+        found = await projection_store.query(
+            query(where={"status": "B"}, after_id="a b", newest_first=True)
+        )
+
+        assert seen == sorted(names, reverse=True)
+        assert ids(found) == ["_", "9"]
+
     async def test_p4_a_query_by_execution_finds_its_records(
         self, projection_store: ProjectionStore
     ) -> None:

@@ -1,0 +1,206 @@
+"""The ledger of effects: which cycle fired, which ran again, and which may have and nobody knows.
+
+A view of the log: calls that were recorded with an effect, what frames counted, and work that
+was taken from a holder who may have fired something that it could not record any more.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from noetl.domain.events import (
+    CallDone,
+    CallFailed,
+    CommandCancelled,
+    CommandClaimed,
+    CommandCompleted,
+    CommandIssued,
+    FrameCommitted,
+    FrameDispatched,
+    StageOpened,
+)
+from noetl.domain.events.envelope import Envelope, RecordedEvent
+from noetl.kernel.ids import CommandId, EventId, FrameId, StageId, StepName
+from noetl.kernel.instant import Instant
+
+EffectState = Literal["fired", "repeated", "in_doubt"]
+IN_DOUBT_KIND = "effect_in_doubt"
+_AFTER_STEP = 4
+"""Parts of a cycle behind its step: visit, iteration, task, run."""
+
+
+class EffectEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One cycle, or the cycles of a frame that are known by their number alone."""
+
+    cycle: str  # execution/step/visit/iteration/task/run, as far as it is known
+    step: StepName
+    task: str | None = None  # None: any of the step's tasks
+    run: int = 1
+    state: EffectState
+    event_id: EventId
+    time: Instant
+    adopted: bool = False  # a later holder took it over instead of firing it again
+    count: int = 1
+
+
+class _Place(msgspec.Struct, frozen=True):
+    step: StepName
+    visit: int
+    iteration: int
+
+
+class _Held(msgspec.Struct):
+    """Work in the hands of one holder after another."""
+
+    place: _Place
+    name: CommandId | FrameId
+    doubt: RecordedEvent | None = None  # the takeover after which nothing was recorded
+
+
+class Ledger:
+    """Feed it the events of one execution in order."""
+
+    def __init__(self) -> None:
+        self._entries: dict[EventId, EffectEntry] = {}
+        self._of_command: dict[CommandId, list[EventId]] = {}
+        self._held: dict[_Place, _Held] = {}
+        self._places: dict[CommandId | FrameId, _Place] = {}
+        self._stages: dict[StageId, StageOpened] = {}
+
+    def add(self, recorded: RecordedEvent) -> None:
+        envelope = recorded.envelope
+        match recorded.event:
+            case CommandIssued() as event:
+                self._hold(envelope.command_id, _Place(event.step, event.visit, 0))
+            case CommandClaimed(claim=claim) if claim > 1:
+                self._take_over(recorded)
+            case CallDone() | CallFailed() as event:
+                self._call(recorded, event)
+            case CommandCompleted() | CommandCancelled():
+                self._settle(envelope.command_id)
+            case StageOpened() as event if envelope.stage_id is not None:
+                self._stages[envelope.stage_id] = event
+            case FrameDispatched() as event:
+                self._frame(recorded, event)
+            case FrameCommitted(metrics=metrics):
+                self._settle(envelope.frame_id)
+                self._committed(recorded, metrics)
+            case _:
+                pass
+
+    def entries(self) -> list[EffectEntry]:
+        doubts = [_doubt(held) for held in self._held.values() if held.doubt is not None]
+        return sorted([*self._entries.values(), *doubts], key=lambda entry: int(entry.event_id))
+
+    def _hold(self, name: CommandId | FrameId | None, place: _Place) -> None:
+        if name is not None:
+            self._places[name] = place
+            self._held[place] = _Held(place, name)
+
+    def _settle(self, name: CommandId | FrameId | None) -> None:
+        """Its work has ended well, or has been recorded since: nothing of it is in doubt."""
+        held = self._find(name)
+        if held is not None:
+            held.doubt = None
+
+    def _find(self, name: CommandId | FrameId | None) -> _Held | None:
+        place = None if name is None else self._places.get(name)
+        held = None if place is None else self._held.get(place)
+        return held if held is not None and held.name == name else None
+
+    def _take_over(self, recorded: RecordedEvent) -> None:
+        command = recorded.envelope.command_id
+        held = self._find(command)
+        if held is None or command is None:
+            return
+        held.doubt = recorded
+        for event_id in self._of_command.get(command, ()):
+            entry = self._entries[event_id]
+            self._entries[event_id] = msgspec.structs.replace(entry, adopted=True)
+
+    def _call(self, recorded: RecordedEvent, event: CallDone | CallFailed) -> None:
+        envelope = recorded.envelope
+        state = _state_of(event)
+        if state is None:
+            return
+        self._settle(envelope.command_id)
+        iteration = event.iteration or 0
+        place = f"{envelope.execution_id}/{event.step}/{event.visit}/{iteration}"
+        self._keep(
+            envelope,
+            EffectEntry(
+                cycle=f"{place}/{event.task or ''}/{event.run}",
+                step=event.step,
+                task=event.task,
+                run=event.run,
+                state=state,
+                event_id=envelope.event_id,
+                time=envelope.event_time,
+            ),
+        )
+
+    def _keep(self, envelope: Envelope, entry: EffectEntry) -> None:
+        self._entries[envelope.event_id] = entry
+        if envelope.command_id is not None:
+            self._of_command.setdefault(envelope.command_id, []).append(envelope.event_id)
+
+    def _frame(self, recorded: RecordedEvent, event: FrameDispatched) -> None:
+        frame = recorded.envelope.frame_id
+        stage = self._stages.get(recorded.envelope.stage_id or StageId(""))
+        if frame is None or stage is None:
+            return
+        if frame not in self._places:
+            first = event.cursor.get("first", event.ordinal)
+            self._hold(frame, _Place(stage.step, stage.visit, first))
+        held = self._find(frame)
+        if held is not None and event.attempt > 1:
+            held.doubt = recorded
+
+    def _committed(self, recorded: RecordedEvent, metrics: dict[str, Any]) -> None:
+        """A frame says how many effects its rows fired, and names those that ran again."""
+        envelope = recorded.envelope
+        place = self._places.get(envelope.frame_id or FrameId(""))
+        effects = metrics.get("effects")
+        if place is None or not isinstance(effects, dict):
+            return
+        repeated = [str(cycle) for cycle in metrics.get("repeated", ())]
+        first_time = int(effects.get("fired", 0)) - len(repeated)
+        if first_time > 0:
+            entry = _of_place(place, recorded, "fired")
+            self._keep(envelope, msgspec.structs.replace(entry, count=first_time))
+        for number, cycle in enumerate(repeated):
+            key = EventId(f"{envelope.event_id}/{number}")
+            self._entries[key] = _of_cycle(cycle, place, recorded)
+
+
+def _state_of(event: CallDone | CallFailed) -> EffectState | None:
+    if isinstance(event, CallFailed) and event.error.kind == IN_DOUBT_KIND:
+        return "in_doubt"
+    if event.effect is None:
+        return None
+    return "repeated" if event.effect == "repeated" else "fired"
+
+
+def _doubt(held: _Held) -> EffectEntry:
+    """Of the first effect that is not recorded, whichever task it is."""
+    assert held.doubt is not None
+    return _of_place(held.place, held.doubt, "in_doubt")
+
+
+def _of_place(place: _Place, recorded: RecordedEvent, state: EffectState) -> EffectEntry:
+    envelope = recorded.envelope
+    return EffectEntry(
+        cycle=f"{envelope.execution_id}/{place.step}/{place.visit}/{place.iteration}",
+        step=place.step,
+        state=state,
+        event_id=envelope.event_id,
+        time=envelope.event_time,
+    )
+
+
+def _of_cycle(cycle: str, place: _Place, recorded: RecordedEvent) -> EffectEntry:
+    entry = _of_place(place, recorded, "repeated")
+    parts = cycle.rsplit("/", _AFTER_STEP)
+    if len(parts) <= _AFTER_STEP or not parts[-1].isdecimal():
+        return msgspec.structs.replace(entry, cycle=cycle)
+    return msgspec.structs.replace(entry, cycle=cycle, task=parts[-2], run=int(parts[-1]))
