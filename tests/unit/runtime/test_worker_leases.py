@@ -249,3 +249,24 @@ async def test_work_from_a_claim_that_waited_long_is_dropped_when_it_is_gone(gat
         assert gate.inside == []
         assert scene.worker.counts == WorkerCounts(lost=1)
         assert scene.worker.free_slots == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_a_frame_without_a_lease_starts_no_row_and_reports_nothing(at_once: int) -> None:
+    scenes: list[Scene] = []
+
+    async def run(_job: Job, _journal: Journal, _hold: Hold) -> RowResult:
+        await scenes[0].clock.sleep(4)
+        return RowResult(status="ok")
+
+    pipelines = Behaving(run)
+    scene = Scene(pipelines, steps=LOOP)
+    scenes.append(scene)
+    scene.desk.trouble = {"heartbeat": [LogUnavailable("the log is away") for _ in range(99)]}
+    async with scene.running():
+        await scene.do(frame(list(range(100)), row_concurrency=at_once))
+        await scene.clock.advance(100)
+
+    assert len(pipelines.jobs) == 7 * at_once  # at 0, 4, ... 24 seconds
+    assert scene.desk.reports == []
+    assert scene.worker.counts == WorkerCounts(lost=1)

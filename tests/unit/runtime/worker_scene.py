@@ -176,11 +176,19 @@ class OnePlaybook:
 class Scene:
     """A worker at its desk."""
 
-    def __init__(self, pipelines: Pipelines, *, slots: int = 2, steps: str = STEP) -> None:
-        self.clock = VirtualClock()
+    def __init__(
+        self,
+        pipelines: Pipelines,
+        *,
+        slots: int = 2,
+        steps: str = STEP,
+        clock: VirtualClock | None = None,
+        journal: MemoryFrameJournal | None = None,
+    ) -> None:
+        self.clock = clock or VirtualClock()
         self.desk = Desk()
         self.payloads = MemoryPayloadStore()
-        self.journal = MemoryFrameJournal()
+        self.journal = journal or MemoryFrameJournal()
         self.playbooks = OnePlaybook(steps)
         identity = WorkerIdentity(worker_id=WorkerId("w1"), boot_id="b1", slots=slots)
         services = WorkerServices(
