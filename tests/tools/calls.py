@@ -26,6 +26,7 @@ def services(
         clock=SystemClock(),
         desk=cast(WorkDesk, None),
         folder=folder,
+        base=folder,
         environment=dict(environment or {}),
         python_processes_max=processes_max,
         python_memory_bytes_max=memory_bytes_max,

@@ -87,6 +87,7 @@ def services(
         clock=clock or SystemClock(),
         desk=desk or ChildrenDesk(),
         folder=folder,
+        base=folder,
     )
 
 

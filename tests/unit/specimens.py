@@ -125,7 +125,13 @@ SPECIMENS: tuple[Event, ...] = (
         step=STEP, status="ok", visit=2, result=RESULT, error=FAILURE, arcs=(StepName("end"),),
         writes={"order.paid": True, "total": 0.1}, handled=True, quiet=True,
     ),
-    StepSkipped(step=STEP, visit=2, reason="when", arcs=(StepName("end"),)),
+    StepSkipped(
+        step=STEP,
+        visit=2,
+        reason="when",
+        arrived_from=(StepName("start"),),
+        arcs=(StepName("end"),),
+    ),
     CallDone(
         step=STEP, result=RESULT, visit=2, iteration=5, task="fetch", run=2, duration_ms=17,
         writes={"ctx.total": 3}, effect="fired", tries=4,

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events import Event
-from noetl.kernel.ids import CommandId, FrameId, LoopId
+from noetl.kernel.ids import CommandId, FrameId, LoopId, StageId
 from noetl.templates.render import Needs
 
 
@@ -16,6 +16,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     command_id: CommandId | None = None
     loop_id: LoopId | None = None  # of the stage that the event is about
     frame_id: FrameId | None = None
+    stage_id: StageId | None = None  # of a stage that is known by its id
 
 
 class StoreFirst(msgspec.Struct, frozen=True):

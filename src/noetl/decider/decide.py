@@ -135,7 +135,7 @@ def _enter(view: View, name: StepName, arrived_from: tuple[StepName, ...]) -> De
     before = view.state.steps.get(name)
     visit = 1 if before is None else before.visit + 1
     if not _is_admitted(view, step):
-        return skip_of(view, step, visit)
+        return skip_of(view, step, visit, arrived_from)
     return Decided(event=StepEntered(step=name, visit=visit, arrived_from=arrived_from))
 
 

@@ -46,7 +46,7 @@ def exit_of(view: View, step: Step, state: StepState) -> Decided:
         return _routed_after_bad_template(view, step, state.visit, failed)
 
 
-def skip_of(view: View, step: Step, visit: int) -> Decided:
+def skip_of(view: View, step: Step, visit: int, arrived_from: tuple[StepName, ...]) -> Decided:
     """A step that was not admitted: its branch goes on as if it had done nothing."""
     bindings = view.bindings(step.name)
     envelope = Outcome(status="skipped")
@@ -57,7 +57,10 @@ def skip_of(view: View, step: Step, visit: int) -> Decided:
         taken = []
     arcs = tuple(arc.step for arc in taken if arc.step in view.plan.playbook.steps)
     reason = "its admission rules refused it"
-    return Decided(event=StepSkipped(step=step.name, visit=visit, reason=reason, arcs=arcs))
+    skipped = StepSkipped(
+        step=step.name, visit=visit, reason=reason, arrived_from=arrived_from, arcs=arcs
+    )
+    return Decided(event=skipped)
 
 
 def _routed(view: View, step: Step, visit: int, outcome: StepOutcome) -> Decided:

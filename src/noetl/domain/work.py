@@ -187,7 +187,7 @@ class ChildRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     execution_id: ExecutionId
     command_id: CommandId | None = None
     stage_id: StageId | None = None
-    cycle: str  # step/visit/iteration/task/run
+    cycle: str  # execution/step/visit/iteration/task/run
     path: str | None = None
     catalog_id: str | None = None
     version: int | None = None

@@ -16,6 +16,7 @@ class ToolServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     desk: WorkDesk
     folder: Path  # for files that live as long as an execution
+    base: Path = Path()  # what relative paths in playbooks are relative to
     environment: dict[str, str] = {}  # what child processes get: never the server's own
     python_processes_max: int = 2
     python_memory_bytes_max: int = 2 * 1024**3

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from noetl.decider import requests
 from noetl.decider.answers import Decided
 from noetl.domain.events import BusinessObjectChanged
-from noetl.domain.execution.rows import TERMINAL
 from noetl.kernel.errors import ExecutionNotFound, StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
@@ -80,9 +79,6 @@ class Control:
 
 
 def _cancel(turn: Turn, reason: str | None) -> list[ExecutionId]:
-    children = list(turn.state.children.values())
-    if turn.state.execution.status in TERMINAL:
-        return requests.cancel(turn.state, reason) and []  # refuses with the words for it
-    for happening in requests.cancel(turn.state, reason):
-        turn.add(happening)
+    children = [child.execution_id for child in turn.state.children.values()]
+    turn.add(*requests.cancel(turn.state, reason))
     return children

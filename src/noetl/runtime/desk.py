@@ -113,14 +113,14 @@ class CoordinatorDesk:
         """Named in the parent's log before it starts: asking again finds it there."""
         coordinator = self._coordinator
         parent = await coordinator.load(request.execution_id)
-        known = parent.state.children.get(request.cycle)
+        asked = parent.state.children.get(request.cycle)
         entry = await coordinator.held.playbooks.find(
             parent.source.scope,
             path=request.path,
             version=request.version,
             catalog_id=request.catalog_id,
         )
-        if known is None:
+        if asked is None:
             new = ExecutionId(coordinator.held.new_id())
             started = ChildStarted(
                 cycle=request.cycle,
@@ -128,15 +128,17 @@ class CoordinatorDesk:
                 path=entry.path,
                 playbook_version=entry.version,
             )
-            known = await self._coordinator.submit(
+            child = await self._coordinator.submit(
                 request.execution_id, lambda turn: _child(turn, request, started)
             )
+        else:
+            child = asked.execution_id
         start = StartRequest(
             scope=parent.source.scope,
             path=entry.path,
             version=entry.version,
             payload=request.payload,
-            execution_id=known,
+            execution_id=child,
             parent_execution_id=request.execution_id,
         )
         return await self._starter.start(start)
@@ -169,10 +171,10 @@ class CoordinatorDesk:
 def _child(turn: Turn, request: ChildRequest, started: ChildStarted) -> ExecutionId:
     known = turn.state.children.get(request.cycle)
     if known is not None:
-        return known
+        return known.execution_id
     if turn.running.is_over:
         raise StateRefuses(request.execution_id, "is over; it starts nothing more")
-    turn.add(Decided(event=started, command_id=request.command_id))
+    turn.add(Decided(event=started, command_id=request.command_id, stage_id=request.stage_id))
     return started.child_execution_id
 
 

@@ -23,6 +23,9 @@ from noetl.kernel.ids import CommandId, FrameId, LoopId, WorkerId
 from noetl.kernel.instant import plus
 from noetl.runtime.turn import Turn, about_command, about_frame
 
+RENEWED_BELOW = 0.67
+"""The part of a lease below which a heartbeat renews it."""
+
 
 def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
     """The command, if this claim is the one that counts."""
@@ -44,17 +47,27 @@ def held_frame(turn: Turn, frame: FrameId, attempt: int, worker: str) -> FrameRo
 
 
 def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
+    """Workers ask often, to hear of a cancel soon; the log hears only of leases that need it."""
     lease_until = plus(turn.now, seconds=lease_seconds)
+    held = _held(turn, beat)
+    if held.lease_until is not None and held.lease_until > plus(
+        turn.now, seconds=lease_seconds * RENEWED_BELOW
+    ):
+        return LeaseAnswer(next_action=_next_action(turn), lease_until=held.lease_until)
     if beat.command_id is not None:
-        held_command(turn, beat.command_id, beat.claim)
         kept = CommandHeartbeat(worker_id=beat.worker_id, claim=beat.claim, lease_until=lease_until)
         turn.add(about_command(kept, beat.command_id))
     else:
         frame = beat.frame_id or FrameId("")
-        held_frame(turn, frame, beat.claim, beat.worker_id)
         alive = FrameHeartbeat(worker_id=beat.worker_id, lease_until=lease_until)
         turn.add(about_frame(alive, frame, _loop_of(turn, frame)))
     return LeaseAnswer(next_action=_next_action(turn), lease_until=lease_until)
+
+
+def _held(turn: Turn, beat: Heartbeat) -> CommandRow | FrameRow:
+    if beat.command_id is not None:
+        return held_command(turn, beat.command_id, beat.claim)
+    return held_frame(turn, beat.frame_id or FrameId(""), beat.claim, beat.worker_id)
 
 
 def call(turn: Turn, command: CommandId, claim: int, recorded: Call) -> LeaseAnswer:
@@ -73,7 +86,9 @@ def command_ended(turn: Turn, report: CommandReport) -> None:
     row = held_command(turn, report.command_id, report.claim)
     known = {(each.task, each.run) for each in turn.state.calls.get(report.command_id, ())}
     calls = [each for each in report.calls if (each.task, each.run) not in known]
-    ends = [_call_event(row, _slim(each)) for each in calls]
+    if report.error is None:
+        calls = [_slim(each) for each in calls]
+    ends = [_call_event(row, each) for each in calls]
     if not ends:
         ends = [_whole_call(row, report)]
     facts = [about_command(event, report.command_id) for event in ends]
@@ -175,7 +190,7 @@ def _call_event(row: CommandRow, recorded: Call) -> CallDone | CallFailed:
 
 
 def _slim(recorded: Call) -> Call:
-    """A call that ends with its command needs no second copy of the result."""
+    """A command that succeeded is never tried again: its calls need no copy of their results."""
     result = None if recorded.result is None else Result(status=recorded.result.status)
     return msgspec.structs.replace(recorded, result=result)
 

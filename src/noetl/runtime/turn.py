@@ -70,6 +70,8 @@ class Turn:
         )
 
     def _stage(self, happening: Decided) -> StageId | None:
+        if happening.stage_id is not None:
+            return happening.stage_id
         if isinstance(happening.event, StageOpened):
             return StageId(self._new_id())
         if happening.loop_id is not None:

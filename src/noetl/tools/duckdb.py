@@ -34,7 +34,7 @@ class DuckdbTool:
 
     def __init__(self, services: ToolServices) -> None:
         self._clock = services.clock
-        self._folder = services.folder
+        self._services = services
         self._threads = SqlThreads("duckdb-tool")
         self._locks = FileLocks()
 
@@ -64,8 +64,8 @@ class DuckdbTool:
         given = call.parameters.get("database")
         if given == MEMORY:
             return MEMORY
-        path = database_path(self._folder, call.execution_id, given)
-        if path.is_relative_to(self._folder):
+        path = database_path(self._services, call.execution_id, given)
+        if path.is_relative_to(self._services.folder):
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
         return str(path)
 
@@ -79,6 +79,6 @@ class DuckdbTool:
         raise failed("db_connection", f"another process has {path} open; try again when it is done")
 
 
-def database_path(folder: Path, execution_id: ExecutionId, given: Any = None) -> Path:
-    """A name is a file of the tools' folder, a whole path is itself; no name is the execution's."""
-    return folder / str(given) if given else folder / execution_id / FILE_NAME
+def database_path(services: ToolServices, execution_id: ExecutionId, given: Any = None) -> Path:
+    """The file that is named, or the execution's own."""
+    return services.base / str(given) if given else services.folder / execution_id / FILE_NAME

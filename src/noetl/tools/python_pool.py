@@ -48,7 +48,6 @@ class PythonPool:
         if len(self._idle) + len(self._busy) >= self._services.python_processes_max:
             await self._idle.pop(0).end()
         try:
-            self._services.folder.mkdir(parents=True, exist_ok=True)
             return PythonProcess(self._services, scope)
         except OSError as error:
             raise failed(

@@ -58,7 +58,7 @@ class PythonProcess:
                 Program(
                     command=command,
                     environment=services.environment,
-                    folder=str(services.folder),
+                    folder=str(services.base),
                     passed=(theirs.fileno(),),
                     output_bytes_max=OUTPUT_BYTES_MAX,
                 )

@@ -85,8 +85,7 @@ class ShellTool:
         shell = _shell(parameters.get("shell"), environment.get("PATH"))
         folder = parameters.get("cwd")
         if not folder:
-            folder = self._services.folder
-            folder.mkdir(parents=True, exist_ok=True)
+            folder = self._services.base
         program = Program(
             command=[shell, "-c", command],
             environment=environment,

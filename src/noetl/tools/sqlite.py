@@ -63,14 +63,14 @@ class SqliteTool:
     waits = False
 
     def __init__(self, services: ToolServices) -> None:
-        self._folder = services.folder
+        self._base = services.base
         self._threads = SqlThreads("sqlite-tool")
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         return has_sql_effect(parameters, SQLITE)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        path = _path(self._folder, call.parameters.get("database"))
+        path = _path(self._base, call.parameters.get("database"))
         statements = await bound_statements(call.parameters, SQLITE)
         session = _Session(path, statements, secrets_of(call))
         try:
@@ -88,11 +88,10 @@ class SqliteTool:
         self._threads.close()
 
 
-def _path(folder: Path, database: Any) -> str:
-    """A name is a file of the tools' folder, a whole path is itself."""
+def _path(base: Path, database: Any) -> str:
     if not isinstance(database, str) or not database.strip():
         raise failed("client_error", "there is no file to open; name it under `database`")
-    return database if database == MEMORY else str(folder / database)
+    return database if database == MEMORY else str(base / database)
 
 
 class _Session:

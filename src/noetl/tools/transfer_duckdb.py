@@ -21,7 +21,7 @@ from noetl.tools.transfer_plan import Place
 def endpoints(services: ToolServices) -> EmbeddedEndpoints:
     def opened(place: Place) -> Connection:
         database = place.text("database") or place.text("db_path")
-        path = database_path(services.folder, place.call.execution_id, database)
+        path = database_path(services, place.call.execution_id, database)
         in_memory = database == MEMORY and place.side == "source"  # a query over files
         if not in_memory and not path.exists():
             raise failed("not_found", f"there is no DuckDB file {path}; make its tables first")

@@ -17,7 +17,7 @@ def endpoints(services: ToolServices) -> EmbeddedEndpoints:
         database = place.text("database") or place.text("db_path")
         if database is None:
             raise place.mistake("needs `database`: the SQLite file")
-        path = services.folder / database  # a whole path is itself
+        path = services.base / database  # a whole path is itself
         if not path.exists():  # opening would make an empty one, with no table to use
             raise failed(
                 "not_found", f"there is no SQLite file {database!r}; make its tables first"

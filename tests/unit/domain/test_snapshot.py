@@ -2,11 +2,18 @@
 
 import msgspec
 
-from noetl.domain.events import CallDone, ChildStarted, FrameFailed, StepEntered
+from noetl.domain.events import (
+    CallDone,
+    ChildStarted,
+    CommandCancelled,
+    CommandIssued,
+    FrameFailed,
+    StepEntered,
+)
 from noetl.domain.events.values import Result
 from noetl.domain.execution.state import ExecutionState, LoopWork, RunState
 from noetl.kernel import canonical_json
-from noetl.kernel.ids import ExecutionId, FrameId, StepName
+from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StepName
 from noetl.testing.given import Story, at, given
 from tests.unit.domain.happenings import (
     COMMAND,
@@ -28,6 +35,7 @@ from tests.unit.domain.happenings import (
 )
 
 A, B = StepName("größe/β"), StepName("b")
+OTHER = CommandId("c2")
 SECOND, THIRD = FrameId("f2"), FrameId("f3")
 
 
@@ -46,7 +54,10 @@ def busy_story() -> Story:
         failed(result=Result(status="ok", context={"n": 1})),
         issued(),
         at(called, command_id=COMMAND),
-        child,
+        at(child, command_id=COMMAND),
+        at(CommandIssued(step=A, tool="noop"), command_id=OTHER),
+        at(called, command_id=OTHER),
+        at(CommandCancelled(), command_id=OTHER),
         order(attributes={"total": 1e16}),
     )
     return story.when(

@@ -41,6 +41,7 @@ class StepSkipped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     step: StepName
     visit: Int64 = 1
     reason: str | None = None
+    arrived_from: tuple[StepName, ...] = ()  # none named: whatever had arrived
     arcs: tuple[StepName, ...] = ()
 
 

@@ -41,6 +41,9 @@ def issued(fold: Accumulator, event: CommandIssued, envelope: Envelope) -> None:
         parent_command_id=event.parent_command_id,
         placement=event.placement,
     )
+    kept = fold.state.kept_calls.pop(event.step, None)
+    if kept and event.attempt > 1:  # a person's retry adopts what its visit had recorded
+        fold.state.calls[command_id] = kept
 
 
 def claimed(fold: Accumulator, event: CommandClaimed, envelope: Envelope) -> None:
@@ -83,6 +86,7 @@ def completed(fold: Accumulator, event: CommandCompleted, envelope: Envelope) ->
     if event.result is not None:
         row.result_status = event.result.status
         row.result_ref = fold.note_reference(event.result.reference)
+    fold.state.calls.pop(row.command_id, None)
     fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
     work_ended(fold, row.step, row.visit, outcome(event.result))
     fold.retire("commands", row)
@@ -94,12 +98,14 @@ def failed(fold: Accumulator, event: CommandFailed, envelope: Envelope) -> None:
         row.error_kind = event.error.kind
         fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
         work_ended(fold, row.step, row.visit, outcome(event.result, event.error))
+        _keep_calls(fold, row)
         fold.retire("commands", row)
 
 
 def cancelled(fold: Accumulator, _event: CommandCancelled, envelope: Envelope) -> None:
     row = _close(fold, "CANCELLED", envelope)
     if row is not None:
+        _keep_calls(fold, row)
         fold.retire("commands", row)
 
 
@@ -129,6 +135,14 @@ def partial(fold: Accumulator, event: CallPartial, envelope: Envelope) -> None:
         fold.unmatched()
 
 
+def _keep_calls(fold: Accumulator, row: CommandRow) -> None:
+    """Calls that succeeded are adopted when the visit is tried again; those that failed are not."""
+    calls = fold.state.calls.pop(row.command_id, [])
+    kept = [call for call in calls if call.error is None]
+    if kept:
+        fold.state.kept_calls[row.step] = kept
+
+
 def _call(event: CallDone | CallFailed) -> Call:
     """What a later holder of the command adopts instead of calling again."""
     return Call(
@@ -152,7 +166,6 @@ def _close(fold: Accumulator, status: str, envelope: Envelope) -> CommandRow | N
     if row is None:
         fold.unmatched()
         return None
-    fold.state.calls.pop(row.command_id, None)
     row.status = status
     row.terminal_event_id = envelope.event_id
     row.terminal_version = envelope.stream_version

@@ -56,6 +56,14 @@ class StepState(msgspec.Struct, kw_only=True):
     outcome: StepOutcome | None = None
 
 
+class Child(msgspec.Struct, frozen=True):
+    """A sub-playbook, and the visit whose work asked for it."""
+
+    execution_id: ExecutionId
+    step: StepName
+    visit: int
+
+
 class FailedStep(msgspec.Struct, frozen=True):
     """A failure that no arc took up: the execution drains and then fails."""
 
@@ -128,5 +136,6 @@ class ExecutionState(msgspec.Struct, kw_only=True):
     failed: FailedStep | None = None
     ended_in: StepName | None = None
     calls: dict[CommandId, list[Call]] = msgspec.field(default_factory=dict)  # of open commands
-    children: dict[str, ExecutionId] = msgspec.field(default_factory=dict)  # by cycle, while open
+    kept_calls: dict[StepName, list[Call]] = msgspec.field(default_factory=dict)  # for a retry
+    children: dict[str, Child] = msgspec.field(default_factory=dict)  # by cycle, while open
     loop_work: dict[LoopId, LoopWork] = msgspec.field(default_factory=dict)

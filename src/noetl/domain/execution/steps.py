@@ -11,8 +11,8 @@ from noetl.domain.events.envelope import Envelope
 from noetl.domain.events.values import Failure, Result
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
 from noetl.domain.execution.names import all_assigned
-from noetl.domain.execution.state import FailedStep, StepOutcome, StepState
-from noetl.kernel.ids import StepName
+from noetl.domain.execution.state import Child, FailedStep, StepOutcome, StepState
+from noetl.kernel.ids import CommandId, StageId, StepName
 
 UNEXPLAINED = Failure(kind="unknown", message="the step failed and did not say why")
 
@@ -29,6 +29,9 @@ def entered(fold: Accumulator, event: StepEntered, envelope: Envelope) -> None:
     if event.step not in fold.state.open_steps:
         fold.state.open_steps.append(event.step)
     _take_tokens(fold, event.step, event.arrived_from)
+    # Older visits will not be tried again, so what was kept for that goes.
+    _forget_children(fold, event.step, event.visit - 1)
+    fold.state.kept_calls.pop(event.step, None)
 
 
 def exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:
@@ -56,22 +59,41 @@ def skipped(fold: Accumulator, event: StepSkipped, envelope: Envelope) -> None:
     step = _leave(fold, event.step, event.visit, "SKIPPED")
     if step is not None:
         step.exited_event_id = envelope.event_id
-        fold.state.tokens.pop(event.step, None)
+        if event.arrived_from:
+            _take_tokens(fold, event.step, event.arrived_from)
+        else:
+            fold.state.tokens.pop(event.step, None)
         _put_tokens(fold, event.step, event.arcs)
 
 
-def child_started(fold: Accumulator, event: ChildStarted, _envelope: Envelope) -> None:
-    fold.state.children[event.cycle] = event.child_execution_id
+def child_started(fold: Accumulator, event: ChildStarted, envelope: Envelope) -> None:
+    state = fold.state
+    command = state.commands.get(envelope.command_id or CommandId(""))
+    stage = state.stages.get(envelope.stage_id or StageId(""))
+    asked_by = command or stage
+    if asked_by is None:
+        fold.unmatched()
+        return
+    state.children[event.cycle] = Child(event.child_execution_id, asked_by.step, asked_by.visit)
 
 
 def work_ended(fold: Accumulator, name: StepName, visit: int, outcome: StepOutcome) -> None:
-    """The work of a visit is done; what follows from it is the decider's to say."""
+    """The work of a visit is done; what follows from it is the decider's to say.
+
+    A visit that failed may be tried again: then it finds the children that it had.
+    """
     step = fold.state.steps.get(name)
     if step is not None and step.visit == visit and step.exited_event_id is None:
         step.outcome = outcome
-    prefix = f"{fold.state.execution.execution_id}/{name}/{visit}/"
-    for cycle in [cycle for cycle in fold.state.children if cycle.startswith(prefix)]:
-        del fold.state.children[cycle]
+    if outcome.error is None:
+        _forget_children(fold, name, visit)
+
+
+def _forget_children(fold: Accumulator, name: StepName, visit_max: int) -> None:
+    children = fold.state.children
+    for cycle, child in list(children.items()):
+        if child.step == name and child.visit <= visit_max:
+            del children[cycle]
 
 
 def outcome(result: Result | None, error: Failure | None = None) -> StepOutcome:
