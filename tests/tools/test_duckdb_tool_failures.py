@@ -115,7 +115,7 @@ async def test_t3_a_cancelled_call_stops_its_query_and_frees_the_file(
     async with asyncio.timeout(60):
         running = asyncio.ensure_future(run(tool, f"CREATE TABLE t (a int); {ENDLESS}"))
         while not path.exists():
-            await asyncio.wait([running], timeout=0.01)
+            assert not (await asyncio.wait([running], timeout=0.01))[0]
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running

@@ -202,7 +202,7 @@ async def test_t5_calls_run_side_by_side(database: Database, postgres_dsn: str) 
         running = asyncio.gather(*calls)
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
         while await holder.fetchval(waiting) < 5:
-            await asyncio.wait([running], timeout=0.01)
+            assert not (await asyncio.wait([running], timeout=0.01))[0]
         await holder.close()
         assert len(await running) == 5
 
