@@ -1,6 +1,6 @@
 """A small API with pages, for the pagination examples. Every fifth request fails, as they do.
 
-    python examples/pages_api.py [port]
+python examples/pages_api.py [port]
 """
 
 import json
