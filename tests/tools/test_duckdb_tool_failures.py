@@ -111,7 +111,7 @@ async def test_t4_credentials_become_secrets_that_no_failure_shows(
 async def test_t3_a_cancelled_call_stops_its_query_and_frees_the_file(
     tool: DuckdbTool, tmp_path: Path
 ) -> None:
-    path = database_path(tmp_path, EXECUTION)
+    path = database_path(services(tmp_path), EXECUTION)
     async with asyncio.timeout(60):
         running = asyncio.ensure_future(run(tool, f"CREATE TABLE t (a int); {ENDLESS}"))
         while not path.exists():
