@@ -26,12 +26,13 @@ class Names:
 
     __slots__ = (
         "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_sizes", "_task",
-        "_view", "done", "previous", "writes",
+        "_view", "done", "previous", "succeeded", "writes",
     )  # fmt: skip
 
     def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
         self.done: dict[str, Any] = {}  # results of tasks, in the order they ended
         self.previous: Outcome | None = None
+        self.succeeded: Any = None  # the result of the last task that did
         self._sizes: dict[str, int] = {}
         self.writes: dict[str, Any] = {}  # to `ctx`, by path, in the order they were made
         self._job = job
@@ -81,6 +82,8 @@ class Names:
     def ended(self, task: str, outcome: Outcome, *, has_result: bool) -> None:
         """A task that ran before leaves its old place: the last pass counts."""
         self.previous = outcome
+        if outcome.status != "error":
+            self.succeeded = outcome.result
         self.done.pop(task, None)
         if has_result:
             self.done[task] = outcome.result
@@ -106,6 +109,7 @@ class Names:
             attempt=attempt,
             done=self.done,
             previous=self.previous,
+            succeeded=self.succeeded,
             bare=self._bare,
             input=given,
         )

@@ -34,8 +34,9 @@ class TaskPlan:
     fixed: Mapping[str, Any]  # parameters without templates
     templated: Mapping[str, Any]
     code: tuple[tuple[Path, str], ...]  # program text with braces, by its place in the parameters
+    input_of_step: Mapping[str, Any]  # as written: the task's own input may name it
     input_fixed: Mapping[str, Any]
-    input_templated: Mapping[str, Any]
+    input_templated: Mapping[str, Any]  # without what comes from the step
     auth: tuple[Credential, ...]
     auth_inside: tuple[str, ...]  # parameters that name a credential of their own
     effects: Effects | None
@@ -125,6 +126,7 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
     """`tool` is the task itself, or the workbook's: then its inputs are defaults."""
     parameters, code = _without_code(tool)
     given = {**tool.input, **step.input, **task.input}
+    of_step = step.input.keys() - task.input.keys()
     policy_set = [each.value for rule in task.policy.rules for each in rule.set]
     judged = [rule.when for rule in task.policy.rules] + policy_set
     judged += [each.value for each in task.set]
@@ -135,8 +137,11 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
         fixed={key: value for key, value in parameters.items() if not has_template(value)},
         templated={key: value for key, value in parameters.items() if has_template(value)},
         code=code,
+        input_of_step=step.input,
         input_fixed={key: value for key, value in given.items() if not has_template(value)},
-        input_templated={key: value for key, value in given.items() if has_template(value)},
+        input_templated={
+            key: value for key, value in given.items() if key not in of_step and has_template(value)
+        },
         auth=task.auth or tool.auth,
         auth_inside=_WITH_CREDENTIALS_INSIDE.get(tool.kind, ()),
         effects=task.effects or tool.effects,

@@ -10,7 +10,7 @@ from noetl.pipeline.cycle import Cycle
 from noetl.pipeline.evaluation import Source
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
-from noetl.pipeline.plan import WORKBOOK, TaskPlan, from_workbook, placed
+from noetl.pipeline.plan import WORKBOOK, TaskPlan, from_workbook, has_template, placed
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.ports.tool import ToolCall
@@ -38,10 +38,15 @@ class Preparation:
         return from_workbook(self._job.playbook, self._job.step, plan.task, name)
 
     async def input(self, plan: TaskPlan, attempt: int) -> Mapping[str, Any]:
-        """The step's input under the task's own."""
-        given = plan.input_fixed
-        if plan.input_templated:
+        """The step's input under the task's own, which may name it."""
+        given, shared = plan.input_fixed, plan.input_of_step
+        if has_template(shared):
             names = self._names(plan, attempt, _NOTHING)
+            shared = await self._sight.evaluation.value(shared, names, reveals=True)
+            own = plan.task.input
+            given = {**given, **{key: shared[key] for key in shared if key not in own}}
+        if plan.input_templated:
+            names = self._names(plan, attempt, shared)
             evaluation = self._sight.evaluation
             rendered = await evaluation.value(plan.input_templated, names, reveals=True)
             given = {**given, **rendered}

@@ -15,7 +15,6 @@ from noetl.templates.layered import (
     by_name,
     output_of_envelope,
     output_of_result,
-    plain_result,
     step_result,
 )
 
@@ -76,6 +75,7 @@ class Task:
     attempt: int = 1
     done: Names = field(default_factory=dict)  # results of earlier tasks, in order
     previous: Outcome | None = None
+    succeeded: Any = None  # the result of the last task that did
     bare: Names = field(default_factory=dict)  # what task-level `set` wrote
     input: Names = field(default_factory=dict)  # rendered: template names for the tool's own fields
 
@@ -147,7 +147,7 @@ def for_task(bindings: Bindings, task: Task) -> Bindings:
     """The fields of a task, rendered when its turn comes and not before."""
     own: dict[str, Any] = {"_attempt": task.attempt, "_task": task.name}
     if task.previous is not None:
-        own |= {**_outputs(output_of_result(task.previous)), "_prev": _previous(task)}
+        own |= {**_outputs(output_of_result(task.previous)), "_prev": step_result(task.succeeded)}
     handy: dict[str, Any] = {"results": by_name(task.done)}
     if task.input:
         handy |= {"input": task.input, "args": task.input}
@@ -178,12 +178,6 @@ def for_loop_done(bindings: Bindings, outcome: Outcome, event: Names, length: in
 
 def _outputs(output: Any) -> dict[str, Any]:
     return {"output": output, "outcome": output}
-
-
-def _previous(task: Task) -> Any:
-    """The last task that succeeded; an error that was swallowed has no result."""
-    results = [None, *task.done.values()]
-    return step_result(plain_result(results[-1]))
 
 
 def _fixed(run: Run) -> dict[str, Any]:

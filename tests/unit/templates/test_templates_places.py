@@ -135,6 +135,7 @@ def test_a_task_sees_earlier_tasks_and_its_input() -> None:
         attempt=2,
         done={"fetch": {"n": 1}},
         previous=Outcome(result={"n": 1}),
+        succeeded={"n": 1},
         bare={"page_doc": {"p": 4}},
         input={"doc": "d"},
     )
