@@ -5,7 +5,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from benchmarks import append, fold, lookup, replay
+from benchmarks import append, fold, lookup, playbooks, replay
 from benchmarks.measurement import Measurement, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **fold.BENCHMARKS,
     **replay.BENCHMARKS,
     **lookup.BENCHMARKS,
+    **playbooks.BENCHMARKS,
 }
 
 
