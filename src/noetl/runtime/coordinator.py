@@ -201,6 +201,8 @@ class Coordinator:
         if running.is_over:
             self.running.pop(running.execution_id, None)
             self.endings.over(running.execution_id, ending_of(running.state))
+        elif running.head.version > 0:  # one that had ended may have been retried
+            self.running[running.execution_id] = running
         self.feed()
 
     def feed(self) -> None:
@@ -210,7 +212,9 @@ class Coordinator:
 
     def _served(self, execution: ExecutionId) -> None:
         del self._serving[execution]
-        if not self._inboxes[execution]:
+        if self._inboxes[execution]:  # a wish came between the last look and now
+            self.poke(execution)
+        else:
             del self._inboxes[execution]
 
     async def ending(self, execution: ExecutionId, wait_seconds: float) -> Ending | None:
