@@ -14,8 +14,10 @@ from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.home import Home
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
+from noetl.bootstrap.sweeping import sweep
 from noetl.domain.log import SealedEvent
 from noetl.domain.work import WorkerIdentity
+from noetl.kernel import instant
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
@@ -69,6 +71,10 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         await stack.enter_async_context(
             _in_background(Reaper(engine.coordinator, engine.clock).run())
         )
+        now = instant.to_datetime(engine.clock.now()).timestamp()
+        await stack.enter_async_context(
+            _in_background(sweep(engine.coordinator, _tool_folder(settings), now))
+        )
         yield engine
 
 
@@ -110,7 +116,8 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
             payloads=platform.payloads,
             clock=engine.clock,
             desk=engine.desk,
-            folder=Path(settings.home) / "work",
+            folder=_tool_folder(settings),
+            base=Path.cwd(),
             environment=child_environment(),
             python_processes_max=settings.processors,
             python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
@@ -135,6 +142,10 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
             yield
     finally:
         await tools.close()
+
+
+def _tool_folder(settings: Settings) -> Path:
+    return Path(settings.home) / "work"
 
 
 async def _project(coordinator: Coordinator, projector: Projector) -> None:

@@ -1,0 +1,40 @@
+"""Files that tools keep for an execution go when it is over; a failed one may still be retried."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from noetl.domain.events import ExecutionCancelled, PlaybookCompleted
+from noetl.domain.log import SealedEvent
+from noetl.kernel.ids import ExecutionId
+from noetl.runtime.coordinator import Coordinator
+
+KEPT_DAYS = 7
+_DAY_SECONDS = 86_400.0
+
+
+async def sweep(coordinator: Coordinator, folder: Path, now_seconds: float) -> None:
+    """First what earlier processes left for too long, then each execution as it ends."""
+    ended: asyncio.Queue[ExecutionId] = asyncio.Queue()
+
+    def look(execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
+        if isinstance(events[-1].event, (PlaybookCompleted, ExecutionCancelled)):
+            ended.put_nowait(execution)
+
+    coordinator.listeners.append(look)
+    await asyncio.to_thread(_remove_old, folder, now_seconds - KEPT_DAYS * _DAY_SECONDS)
+    while True:
+        execution = await ended.get()
+        await asyncio.to_thread(shutil.rmtree, folder / execution, ignore_errors=True)
+
+
+def _remove_old(folder: Path, before_seconds: float) -> None:
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        try:
+            if path.name.isdigit() and path.stat().st_mtime < before_seconds:
+                shutil.rmtree(path, ignore_errors=True)
+        except FileNotFoundError:
+            continue  # somebody else removed it
