@@ -13,7 +13,7 @@ from noetl.templates.bindings import Bindings
 from noetl.templates.chance import Chance
 from noetl.templates.layered import Outcome
 from noetl.templates.places import Known, Run, for_step
-from noetl.templates.recorded import Fetched, RecordedResults, value_of
+from noetl.templates.recorded import Fetched, RecordedResults, error_names, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,10 @@ class View:
         if error is None:
             return Outcome(result=value)
         detail = error.detail
-        said = {"kind": error.kind, "message": error.message, "retryable": error.retryable}
         return Outcome(
             result=value,
             status="error",
-            error={**detail, **said, **({"code": error.code} if error.code else {})},
+            error=error_names(error),
             http=detail.get("http"),
             pg=detail.get("pg"),
             py=detail.get("py"),

@@ -8,7 +8,7 @@ from noetl.kernel.errors import EventInvalid
 from noetl.pipeline.boundary import has_effect, run_tool
 from noetl.pipeline.cycle import Cycle, Tried
 from noetl.pipeline.effects import Effects
-from noetl.pipeline.failures import EXPECTED, error_of, failure_of
+from noetl.pipeline.failures import EXPECTED, failure_of
 from noetl.pipeline.job import Hold, Job
 from noetl.pipeline.plan import TaskPlan
 from noetl.pipeline.preparation import Preparation
@@ -17,6 +17,7 @@ from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 from noetl.templates.layered import Outcome
+from noetl.templates.recorded import error_names
 
 _GIVES_SECRETS = "secrets"
 """The kind whose results are secrets: usable inside the pipeline, gone from what leaves it."""
@@ -102,7 +103,7 @@ def _failed(error: Exception, attempt: int, milliseconds: int) -> Outcome:
     return Outcome(
         result=_plain_or_none(told.value),
         status="error",
-        error=error_of(failure),
+        error=error_names(failure),
         http=told.http,
         pg=told.pg,
         py=told.py,

@@ -9,14 +9,14 @@ import msgspec
 from noetl.domain.events.values import Failure, Result
 from noetl.domain.playbook.task import Action
 from noetl.kernel import canonical_json
-from noetl.pipeline.failures import error_of
 from noetl.pipeline.plan import TaskPlan
 from noetl.templates.layered import Outcome
+from noetl.templates.recorded import error_names
 
 WRITE_BYTES_MAX: Final = 8 * 1024
 """A larger value for later tasks of the row is not recorded, but made again from the result."""
 
-_KEPT: Final = ("http", "pg")
+_KEPT: Final = ("http", "pg", "py")
 """What rules may ask of a result besides its value, and is kept with it."""
 
 
@@ -69,10 +69,11 @@ def outcome_of_failure(failure: Failure, value: Any, meta: Mapping[str, Any]) ->
     return Outcome(
         result=value,
         status="error",
-        error=error_of(failure),
+        error=error_names(failure),
         meta=meta,
         http=kept["http"],
         pg=kept["pg"],
+        py=kept["py"],
     )
 
 
@@ -87,13 +88,15 @@ def with_detail(failure: Failure, outcome: Outcome) -> Failure:
 
 
 def _envelope(outcome: Outcome) -> dict[str, Any]:
-    """Small and plain: of a response its status alone."""
+    """Small and plain: of a response its status alone, of a program what it raised."""
     kept: dict[str, Any] = {}
     if outcome.http is not None and isinstance(outcome.http.get("status"), int):
         kept["http"] = {"status": outcome.http["status"]}
     if outcome.pg is not None:
         texts = {key: text for key, text in outcome.pg.items() if isinstance(text, str | int)}
         kept["pg"] = texts
+    if outcome.py is not None and isinstance(outcome.py.get("exception"), str):
+        kept["py"] = {"exception": outcome.py["exception"]}
     return kept
 
 

@@ -1,7 +1,8 @@
 """Failures that the interpreter finds itself, in the words that tools use."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from noetl.domain.events.values import Failure
 from noetl.kernel.errors import (
@@ -49,15 +50,17 @@ def failed(
 def failure_of(error: Exception) -> Failure:
     """The failure that one of the expected errors stands for."""
     if isinstance(error, ToolFailed):
-        return error.failure
+        return _told(error)
     assert isinstance(error, EXPECTED)
     kind, retryable = next(kind for root, kind in _KINDS.items() if isinstance(error, root))
     return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
 
 
-def error_of(failure: Failure) -> Mapping[str, Any]:
-    """`output.error` as rules see it; what is not known is absent, so that `default` works."""
-    told = {**failure.detail, "kind": failure.kind, "message": failure.message}
-    if failure.code is not None:
-        told["code"] = failure.code
-    return {**told, "retryable": failure.retryable}
+def _told(error: ToolFailed) -> Failure:
+    """With what HTTP, PostgreSQL or Python said, so that arcs can ask for it as rules can."""
+    http = None if error.http is None else {"status": error.http.get("status")}
+    said = {"http": http, "pg": error.pg, "py": error.py}
+    kept = {name: value for name, value in said.items() if value}
+    if not kept:
+        return error.failure
+    return msgspec.structs.replace(error.failure, detail={**error.failure.detail, **kept})

@@ -157,8 +157,9 @@ class Row:
         """Leave the result to the tasks that follow, and the effect to be recorded."""
         failure = ending.failure or tried.failure
         if isinstance(ending.action, Fail):
-            ending = Ending(ending.action, failure or failure_by_rule(cycle))
-            failure = ending.failure
+            failure = failure or failure_by_rule(cycle)
+            # Arcs that answer to the failure may ask what the target said.
+            ending = Ending(ending.action, with_detail(failure, tried.outcome))
         self._left(cycle, tried)
         if cycle.note is not None or cycle.is_refused:
             self._effects.pending.append(await self._call(cycle, tried, failure))

@@ -9,7 +9,7 @@ makes of it, and what the block lacks is a `Reference` until somebody fetches it
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from noetl.domain.events.values import Result, ResultReference
+from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
 from noetl.templates.layered import PipelineResult
 from noetl.templates.reference import UNKNOWN, Cut, Reference
@@ -21,6 +21,19 @@ LOOP = "loop"
 
 Fetched = Mapping[str, Any]
 """Contents of payloads by their uri, decoded."""
+
+
+SAID_APART = ("http", "pg", "py")
+"""Parts of a failure's detail that `output` has under names of their own."""
+
+
+def error_names(failure: Failure) -> dict[str, Any]:
+    """`output.error`; what is not known is absent, so that `default` works."""
+    detail = {name: value for name, value in failure.detail.items() if name not in SAID_APART}
+    told = {**detail, "kind": failure.kind, "message": failure.message}
+    if failure.code is not None:
+        told["code"] = failure.code
+    return {**told, "retryable": failure.retryable}
 
 
 def content_of(value: Any) -> dict[str, Any]:

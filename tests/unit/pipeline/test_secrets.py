@@ -177,7 +177,9 @@ class TestScrubbing:
         ended = await house.run(job("- step: s\n  tool: {kind: http, auth: api, url: u}"))
 
         assert ended.error == Failure(
-            kind="unknown", message="RuntimeError: cannot log in with ***"
+            kind="unknown",
+            message="RuntimeError: cannot log in with ***",
+            detail={"py": {"exception": "RuntimeError"}},
         )
         assert ended.calls[0].error == ended.error
 
