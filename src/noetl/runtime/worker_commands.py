@@ -62,12 +62,13 @@ class Commands:
         )
 
     async def _result(self, work: CommandWork, ended: RowResult) -> Result | None:
-        """Of a failed pipeline: the tasks that did succeed."""
+        """Of a failed pipeline the tasks that did succeed; of a tool what it said in failing."""
         if ended.status != "failed":
             return await recorded(ended.value, self.payloads, work.scope)
-        if isinstance(ended.value, PipelineResult) and ended.value.tasks:
-            return await recorded(ended.value, self.payloads, work.scope, status="error")
-        return None
+        said = ended.value.tasks if isinstance(ended.value, PipelineResult) else ended.value
+        if said is None or said == {}:
+            return None
+        return await recorded(ended.value, self.payloads, work.scope, status="error")
 
 
 class _CommandJournal:

@@ -14,6 +14,20 @@ async def test_without_a_rule_a_result_goes_on_and_an_error_fails() -> None:
     assert (bad.error.kind, bad.error.message) == ("auth", "no")
 
 
+async def test_a_failure_takes_what_the_target_said_along_for_arcs() -> None:
+    http = {"status": 429, "headers": {"retry-after": "1"}}
+    error = fails("rate_limit", http=http, pg={"code": "P"}, py={"exception": "E", "traceback": ""})
+
+    ended = await House(http=FunctionTool(in_turn(error))).run(job(one_task()))
+
+    assert ended.error is not None
+    assert ended.error.detail == {
+        "http": {"status": 429},
+        "pg": {"code": "P"},
+        "py": {"exception": "E"},
+    }
+
+
 async def test_rules_see_the_envelope() -> None:
     rule = (
         "{when: \"{{ output.status == 'error' and output.http.status == 429"

@@ -75,8 +75,17 @@ async def test_the_report_tells_all_of_the_end(status: Any) -> None:
     assert (report.emitted, report.calls, report.claim) == ((change,), (CALL,), 3)
 
 
-async def test_a_failed_tool_has_an_error_and_no_result() -> None:
+async def test_a_failed_tool_has_an_error_and_what_it_said_in_failing() -> None:
     scene, _ = await ran(RowResult(status="failed", error=BROKE, value={"half": "done"}))
+
+    report = only_command(scene.desk)
+    said = Result(status="error", context={"value": {"half": "done"}})
+    assert (report.error, report.result) == (BROKE, said)
+
+
+@pytest.mark.parametrize("value", [None, PipelineResult({})])
+async def test_a_failure_that_says_nothing_has_no_result(value: PipelineResult | None) -> None:
+    scene, _ = await ran(RowResult(status="failed", error=BROKE, value=value))
 
     report = only_command(scene.desk)
     assert (report.error, report.result) == (BROKE, None)
