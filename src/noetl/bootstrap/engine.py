@@ -11,6 +11,7 @@ import msgspec
 from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.home import Home
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
@@ -80,7 +81,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
 
 def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
     clock = SystemClock()
-    playbooks = Playbooks(platform.catalog, platform.payloads)
+    playbooks = Playbooks(platform.catalog, platform.payloads, is_other_kind)
     terms = LeaseTerms(lease_seconds=settings.lease_seconds, attempts_max=settings.attempts_max)
     coordinator = Coordinator(
         Held(

@@ -5,7 +5,7 @@ import msgspec
 from noetl.domain.playbook.model import Playbook
 from noetl.dsl.build import build
 from noetl.dsl.load import load, playbook_digest
-from noetl.dsl.problems import Problem
+from noetl.dsl.problems import IsOtherKind, Problem
 from noetl.dsl.templates import check_templates
 
 
@@ -22,8 +22,9 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
         return self.playbook is not None
 
 
-def check(text: str | bytes) -> Checked:
-    loaded = load(text)
+def check(text: str | bytes, is_other_kind: IsOtherKind | None = None) -> Checked:
+    """`is_other_kind` knows the tools of other packages; their parameters are taken as written."""
+    loaded = load(text, is_other_kind)
     problems = loaded.problems
     playbook = None
     if loaded.root is not None:

@@ -12,7 +12,7 @@ import yaml
 
 from noetl.dsl.compose import Composer, Refused
 from noetl.dsl.nodes import Node
-from noetl.dsl.problems import Problem, Problems
+from noetl.dsl.problems import IsOtherKind, Problem, Problems
 from noetl.dsl.yaml_errors import explain
 
 BYTES_MAX = 4_000_000
@@ -35,8 +35,8 @@ def playbook_digest(text: str | bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def load(text: str | bytes) -> Loaded:
-    problems = Problems()
+def load(text: str | bytes, is_other_kind: IsOtherKind | None = None) -> Loaded:
+    problems = Problems(is_other_kind)
     readable = _readable(text, problems)
     if readable is None:
         return Loaded(None, problems)

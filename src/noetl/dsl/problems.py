@@ -1,5 +1,7 @@
 """What is wrong with a playbook, where, and how to fix it."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from noetl.domain.playbook.rules import Finding, Severity, Spot
@@ -23,10 +25,19 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     severity: Severity = "error"
 
 
+IsOtherKind = Callable[[str], bool]
+"""Whether a package besides ours offers a tool of that kind; asked only about unknown ones."""
+
+
+def _no_other_kinds(_kind: str) -> bool:
+    return False
+
+
 class Problems:
     """Collects instead of stopping at the first, and knows where each part of the model stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_other_kind: "IsOtherKind | None" = None) -> None:
+        self.is_other_kind = is_other_kind or _no_other_kinds
         self._found: dict[tuple[int, int, str], Problem] = {}
         self._spots: dict[Spot, Node] = {}
         self._more = False

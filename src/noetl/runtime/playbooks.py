@@ -11,7 +11,7 @@ from noetl.domain.payload import StoredPayload, reference_to
 from noetl.domain.playbook.model import Metadata, Playbook
 from noetl.domain.playbook.wording import nearest
 from noetl.dsl.check import Checked, check
-from noetl.dsl.problems import Problem
+from noetl.dsl.problems import IsOtherKind, Problem
 from noetl.kernel.errors import EntryNotFound, InvariantBroken, PlaybookInvalid, RequestInvalid
 from noetl.kernel.scope import Scope
 from noetl.ports.catalog import Catalog
@@ -36,14 +36,20 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Playbooks:
-    def __init__(self, catalog: Catalog, payloads: PayloadStore) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        payloads: PayloadStore,
+        is_other_kind: IsOtherKind | None = None,
+    ) -> None:
+        self._is_other_kind = is_other_kind
         self._catalog = catalog
         self._payloads = payloads
         self._parsed: OrderedDict[tuple[Scope, str], Playbook] = OrderedDict()
 
     async def register(self, scope: Scope, text: str | bytes) -> Registered:
         """Text first, entry second: an entry never names a text that is not there."""
-        checked = await _checked(text)
+        checked = await self._checked(text)
         playbook = _sound(checked)
         new = _new_entry(playbook.metadata, checked.digest)
         data = text if isinstance(text, bytes) else text.encode()
@@ -69,7 +75,7 @@ class Playbooks:
         if known is not None:
             self._parsed.move_to_end((scope, digest))
             return known
-        playbook = _sound(await _checked(await self._bytes(scope, digest)))
+        playbook = _sound(await self._checked(await self._bytes(scope, digest)))
         self._remember(scope, digest, playbook)
         return playbook
 
@@ -119,6 +125,10 @@ class Playbooks:
             after = (page[-1].path, _AFTER_ALL_VERSIONS)
         return list(paths)
 
+    async def _checked(self, text: str | bytes) -> Checked:
+        """In a thread: a text of megabytes takes seconds, in which leases would run out."""
+        return await asyncio.to_thread(check, text, self._is_other_kind)
+
     async def _bytes(self, scope: Scope, digest: str) -> bytes:
         # Its length is not known here; a store finds and proves a payload by the digest alone.
         reference = reference_to(scope, StoredPayload(digest, 0), MEDIA_TYPE)
@@ -129,11 +139,6 @@ class Playbooks:
         self._parsed.move_to_end((scope, digest))
         if len(self._parsed) > PARSED_MAX:
             self._parsed.popitem(last=False)
-
-
-async def _checked(text: str | bytes) -> Checked:
-    """In a thread: a text of megabytes takes seconds, in which leases would run out."""
-    return await asyncio.to_thread(check, text)
 
 
 def _sound(checked: Checked) -> Playbook:

@@ -251,3 +251,14 @@ def _record(name: str, kind: Kind) -> Record:
 
 
 KIND_RECORDS = {name: _record(name, kind) for name, kind in KINDS.items()}
+
+_OTHER = Kind(text="A tool of another package.", unknown="kept")
+
+
+def kind_of(name: str) -> Kind:
+    """A tool of another package has whatever parameters it wants."""
+    return KINDS.get(name, _OTHER)
+
+
+def record_of(name: str) -> Record:
+    return KIND_RECORDS[name] if name in KIND_RECORDS else _record(name, _OTHER)

@@ -8,7 +8,7 @@ from noetl.domain.playbook.task import Effects, Task, TaskPolicy
 from noetl.domain.playbook.values import Output
 from noetl.domain.playbook.wording import choices, nearest, shown
 from noetl.dsl.fields import Fields, read
-from noetl.dsl.language.kinds import KIND_RECORDS, KINDS, RUNNING_KINDS
+from noetl.dsl.language.kinds import KINDS, RUNNING_KINDS, kind_of, record_of
 from noetl.dsl.language.tasks import RETIRED_TASK_KEYS, TASK_SPEC
 from noetl.dsl.nodes import Items, Mapping, Node, Scalar, described, is_null, to_plain
 from noetl.dsl.parts.policies import legacy_retry, task_policy
@@ -46,10 +46,10 @@ def task(
     if kind is None:
         return Task(name=name, kind="")  # so that jumps to it are not reported too
     spec = node.get("spec")
-    fields = read(_hoisted(node, spec, problems), KIND_RECORDS[kind], problems)
+    fields = read(_hoisted(node, spec, problems), record_of(kind), problems)
     if fields is None:
         return None
-    if not KINDS[kind].runs:
+    if not kind_of(kind).runs:
         message = f"{kind!r} is part of the language, but this engine has no such tool"
         fix = f"a step with it fails; tools that run: {choices(RUNNING_KINDS)}"
         problems.warning(node, message, fix)
@@ -57,7 +57,7 @@ def task(
         check_python(fields.get("code"), problems)
     if place is not None:
         problems.mark(("task", *place), node)
-    own = fields.text("name") if "name" not in KINDS[kind].parameters else None
+    own = fields.text("name") if "name" not in kind_of(kind).parameters else None
     policy_node = spec.get("policy") if isinstance(spec, Mapping) else None
     policy = task_policy(policy_node, problems, place)
     return _task(own or name, kind, fields, _with_retry(policy, fields, problems), problems)
@@ -102,6 +102,8 @@ def _kind(node: Mapping, problems: Problems) -> str | None:
     if isinstance(written, Scalar) and written.text in KINDS:
         return written.text
     word = written.text if isinstance(written, Scalar) else described(written)
+    if isinstance(written, Scalar) and problems.is_other_kind(word):
+        return word
     close = nearest(word, KINDS)
     known = f"known kinds: {choices(RUNNING_KINDS)}"
     fix = known if close is None else f"did you mean {close!r}? {known}"
@@ -133,7 +135,7 @@ def _hoisted(node: Mapping, spec: Node | None, problems: Problems) -> Mapping:
 
 def _parameters(kind: str, fields: Fields) -> dict[str, Any]:
     """The tool's own keys under their main spelling; an empty one counts as left out."""
-    own = KINDS[kind].parameters
+    own = kind_of(kind).parameters
     known = {
         name: to_plain(value)
         for name, value in fields.values.items()
