@@ -141,6 +141,7 @@ async def test_a_collection_that_is_gone_fails_the_frame() -> None:
 async def test_another_tenants_collection_is_not_there() -> None:
     scene = Scene(Behaving(doubled), steps=LOOP)
     collection = await put(scene.payloads, [1, 2], Scope("others", "ops"))
+    await put(scene.payloads, [1, 2])  # the same bytes are here, under a name of ours
     async with scene.running():
         await scene.do(part(collection))
 

@@ -187,6 +187,36 @@ async def test_nothing_is_appended_after_the_end() -> None:
     assert desk.journal.groups == []
 
 
+async def test_at_the_end_only_the_flush_that_runs_is_waited_for() -> None:
+    desk = Desk()
+    desk.journal.door.clear()
+    recording = asyncio.create_task(desk.buffer.record(1, call()))
+    await settle()
+    desk.buffer.note(2, [call()])
+    closing = asyncio.create_task(desk.buffer.close())
+    await settle()
+    assert not closing.done()
+    desk.journal.door.set()
+    await asyncio.gather(recording, closing)
+
+    assert await desk.journal.rows() == [1]
+
+
+async def test_a_journal_that_hangs_does_not_keep_a_worker_alive() -> None:
+    async def run(_job: Job, journal: Journal, _hold: Hold) -> RowResult:
+        await journal.record(call())
+        return RowResult(status="ok")
+
+    journal = WatchedJournal()
+    journal.door.clear()
+    scene = Scene(Behaving(run), steps=LOOP, journal=journal)
+    async with scene.running() as running:
+        await scene.do(frame([1]))
+        running.cancel()
+        await asyncio.wait([running], timeout=5)
+        assert running.done()
+
+
 async def test_later_entries_of_a_cycle_replace_earlier_ones() -> None:
     desk = Desk(frame([], attempt=2))
     entries = [

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from noetl.domain.work import LeaseAnswer
+from noetl.domain.work import Heartbeat, LeaseAnswer
 from noetl.kernel.errors import (
     ClaimLost,
     LogUnavailable,
@@ -14,6 +14,7 @@ from noetl.runtime.worker import WorkerCounts
 from tests.unit.runtime.worker_clock import settle
 from tests.unit.runtime.worker_scene import (
     Behaving,
+    Desk,
     Gate,
     Scene,
     command,
@@ -147,6 +148,22 @@ async def test_draining_lets_work_end_claims_nothing_and_signs_off(gate: Gate) -
     assert gate.inside == []
     assert reported_commands(scene.desk) == ["a"]
     assert scene.desk.said[-1] == "deregister"
+
+
+async def test_a_heartbeat_without_an_answer_holds_up_no_drain(gate: Gate) -> None:
+    class MuteDesk(Desk):
+        async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
+            await asyncio.Event().wait()
+            return self.answer
+
+    scene = Scene(Behaving(gate))
+    scene.desk.__class__ = MuteDesk
+    async with scene.running() as running:
+        await scene.do(command("a"))
+        await scene.clock.advance(11)
+        await gate.let_through()
+        await asyncio.wait_for(scene.worker.drain(), 5)
+        await running
 
 
 async def test_a_worker_that_never_ran_drains_at_once(gate: Gate) -> None:
