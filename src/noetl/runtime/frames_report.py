@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from noetl.domain.events.values import ResultReference
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel import canonical_json
@@ -11,7 +13,7 @@ from noetl.kernel.ids import WorkerId
 from noetl.kernel.scope import Scope
 from noetl.pipeline.job import RowResult
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.results import MEDIA_TYPE, as_result_reference
+from noetl.runtime.payloads import MEDIA_TYPE, as_reference
 from noetl.templates.layered import plain_result
 
 OUTCOMES_BYTES_MAX = 4_096
@@ -77,7 +79,8 @@ async def staged(outcomes: list[RowOutcome], payloads: PayloadStore, scope: Scop
     if len(encoded) <= OUTCOMES_BYTES_MAX:
         return Output(None, tuple(outcomes))
     stored = await payloads.put(scope, encoded, MEDIA_TYPE)
-    return Output(as_result_reference(stored, len(outcomes)), _first(outcomes))
+    reference = msgspec.structs.replace(as_reference(stored), row_count=len(outcomes))
+    return Output(reference, _first(outcomes))
 
 
 def _first(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:

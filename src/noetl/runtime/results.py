@@ -2,15 +2,12 @@
 
 from typing import Any
 
-from noetl.domain.events.values import Result, ResultReference
-from noetl.domain.payload import PayloadReference
+from noetl.domain.events.values import Result
 from noetl.kernel import canonical_json
 from noetl.kernel.scope import Scope
 from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.payloads import INLINE_BYTES_MAX, MEDIA_TYPE, as_reference
 from noetl.templates.recorded import content_of, referred_result
-
-INLINE_BYTES_MAX = 102_400
-MEDIA_TYPE = "application/json"
 
 
 async def recorded(
@@ -27,15 +24,4 @@ async def recorded(
     if len(encoded) <= inline_bytes_max:
         return Result(status=status, context=content)
     stored = await payloads.put(scope, encoded, MEDIA_TYPE)
-    return referred_result(content, as_result_reference(stored), status)
-
-
-def as_result_reference(stored: PayloadReference, row_count: int | None = None) -> ResultReference:
-    return ResultReference(
-        type="object_store",
-        uri=stored.uri,
-        sha256=stored.sha256,
-        media_type=stored.media_type,
-        byte_length=stored.byte_length,
-        row_count=row_count,
-    )
+    return referred_result(content, as_reference(stored), status)

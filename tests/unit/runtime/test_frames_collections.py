@@ -13,7 +13,7 @@ from noetl.domain.payload import PayloadReference
 from noetl.kernel.errors import StoreUnavailable
 from noetl.kernel.scope import Scope
 from noetl.runtime.frames_rows import COLLECTIONS_KEPT_MAX, Collections
-from noetl.runtime.results import as_result_reference
+from noetl.runtime.payloads import as_reference
 from tests.unit.runtime.frame_scene import doubled
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 from tests.unit.runtime.worker_scene import LOOP, SCOPE, Behaving, Scene, frame, only_frame
@@ -44,8 +44,8 @@ def check() -> None:
 
 
 async def put(store: MemoryPayloadStore, value: Any, scope: Scope = SCOPE) -> ResultReference:
-    encoded = msgspec.json.encode(value)
-    return as_result_reference(await store.put(scope, encoded, "application/json"))
+    encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
+    return as_reference(await store.put(scope, encoded, "application/json"))
 
 
 def part(collection: ResultReference, first: int = 0, rows: int = 2) -> Any:
@@ -110,6 +110,7 @@ async def test_a_store_that_is_away_is_asked_again(store: CountingStore) -> None
     ("content", "rows", "words"),
     [
         ({"not": "a list"}, 2, "is no JSON list"),
+        (b"not even JSON", 2, "is no JSON list"),
         ([1], 2, "has 1 of the 2 rows from 0 on"),
     ],
 )

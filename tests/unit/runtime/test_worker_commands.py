@@ -11,8 +11,8 @@ from noetl.domain.work import Call, LeaseAnswer
 from noetl.kernel.errors import ClaimLost, LogUnavailable
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.payloads import as_payload
-from noetl.runtime.results import INLINE_BYTES_MAX, recorded
+from noetl.runtime.payloads import INLINE_BYTES_MAX, as_payload
+from noetl.runtime.results import recorded
 from noetl.templates.layered import PipelineResult
 from noetl.templates.recorded import value_of
 from tests.unit.runtime.worker_scene import SCOPE, Behaving, Scene, command, facts, only_command
