@@ -70,8 +70,8 @@ def _routed(view: View, step: Step, visit: int, outcome: StepOutcome) -> Decided
     failed = outcome.error is not None and not tolerated
     if outcome.error is None:
         for name, value in targets_of(step.set):
-            at_step = for_set(view.bindings(step.name, writes.ctx), envelope)
-            writes.put(name, evaluated(value, at_step))
+            names = view.bindings(step.name, writes.ctx, outcome.result)
+            writes.put(name, evaluated(value, for_set(names, envelope)))
     at_arcs = _arc_bindings(view, step.name, outcome, envelope, writes.ctx)
     names = _event_names(outcome)
     taken, raised = _taken(step, at_arcs, names, failed=failed)
@@ -134,7 +134,7 @@ def _taken(
 def _arc_bindings(
     view: View, step: StepName, outcome: StepOutcome, envelope: Outcome, ctx: dict[str, Any]
 ) -> Bindings:
-    bindings = view.bindings(step, ctx)
+    bindings = view.bindings(step, ctx, outcome.result)
     names = _event_names(outcome)
     event = {
         "name": _main_name(outcome, names),

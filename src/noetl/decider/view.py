@@ -42,15 +42,21 @@ class View:
     collections: Mapping[LoopId, StoredCollection] = field(default_factory=dict)
     closings: Mapping[LoopId, Closing] = field(default_factory=dict)
 
-    def bindings(self, step: StepName, ctx: dict[str, Any] | None = None) -> Bindings:
-        """Names at a step; time and chance are the same at every asking."""
+    def bindings(
+        self, step: StepName, ctx: dict[str, Any] | None = None, result: Result | None = None
+    ) -> Bindings:
+        """Names at a step; time and chance are the same at every asking.
+
+        `result` is what this visit came to: the step's own name means it before it is recorded.
+        """
         state = self.state
         facts = facts_of(state)
+        results = state.results if result is None else {**state.results, step: result}
         known = Known(
             run=run_of(facts.run, self.plan.playbook.exposed),
             workload=facts.workload,
             ctx=state.ctx if ctx is None else ctx,
-            steps=RecordedResults(state.results, self.fetched),
+            steps=RecordedResults(results, self.fetched),
         )
         entered = state.steps.get(step)
         visit = 1 if entered is None else entered.visit

@@ -48,6 +48,24 @@ workflow:
     assert told.open == ["small"]
 
 
+def test_a_steps_own_name_means_this_visit_in_its_set_and_its_guards() -> None:
+    told = story("""
+workflow:
+  - step: start
+    tool: {kind: noop}
+    set: {ctx.seen: "{{ start.n }}"}
+    next:
+      arcs:
+        - {step: start, when: "{{ start.n < 2 and steps.start.n < 2 }}"}
+        - {step: last, set: {ctx.left_with: "{{ start.n }}"}}
+  - {step: last, tool: {kind: noop}}
+""")
+    told.complete("start", {"n": 1})
+    assert (told.open, told.state.ctx) == (["start"], {"seen": 1})
+    told.complete("start", {"n": 2})
+    assert (told.open, told.state.ctx) == (["last"], {"seen": 2, "left_with": 2})
+
+
 JOIN = """
 workflow:
   - step: start
