@@ -10,6 +10,10 @@ from noetl.pipeline.failures import failed
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 
 
+GRACE_SECONDS = 0.2
+"""A tool that watches the time itself says more when it is up: it gets the first word."""
+
+
 class Tools(Protocol):
     """Tools by kind."""
 
@@ -23,10 +27,11 @@ async def run_tool(tool: Tool, call: ToolCall) -> ToolResult:
 
     Raises ToolFailed; a lost claim and a broken invariant are not the tool's to answer for.
     """
-    limit = asyncio.timeout(call.timeout_seconds)
+    limit = asyncio.timeout(None)
     try:
         if call.timeout_seconds is None:
             return _checked(await tool.run(call))
+        limit = asyncio.timeout(call.timeout_seconds + GRACE_SECONDS)
         async with limit:
             return _checked(await tool.run(call))
     except (ToolFailed, ClaimLost, InvariantBroken):

@@ -88,6 +88,20 @@ class TestTimeouts:
         (call,) = ended.calls
         assert (call.task, call.effect, call.error) == ("s", "fired", ended.error)
 
+    async def test_a_tool_that_watches_the_time_itself_has_the_first_word(self) -> None:
+        async def watch(call: ToolCall) -> None:
+            try:
+                async with asyncio.timeout(call.timeout_seconds):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                raise fails("timeout", "half of it is done", value={"half": 1}) from None
+
+        house = House(http=FunctionTool(watch))
+        ended = await house.run(job("- step: s\n  tool: {kind: http, url: u, timeout: 0.01}"))
+
+        assert ended.error is not None
+        assert (ended.error.message, ended.value) == ("half of it is done", {"half": 1})
+
     async def test_a_timeout_of_the_tools_own_is_not_ours(self) -> None:
         house = House(http=FunctionTool(in_turn(TimeoutError("socket"))))
 
