@@ -70,8 +70,8 @@ bench: setup ## Benchmarks as JSON lines on stdout (ONLY=<prefix> picks some)
 	@.venv/bin/python -m benchmarks --only "$(ONLY)"
 
 .PHONY: demo
-demo: setup ## Write and read a first log
-	@.venv/bin/python examples/first_log.py
+demo: setup ## Run playbooks, look at one in the past, prove its state
+	@bash examples/demo.sh
 
 .PHONY: lock
 lock: setup ## Take the newest versions into requirements/dev.txt
