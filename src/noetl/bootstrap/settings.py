@@ -13,6 +13,7 @@ from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import NODE_MAX
 
 PREFIX = "NOETL_"
+Key = Annotated[str, msgspec.Meta(min_length=8)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +71,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.Meta(description="Environment variables that templates may read: names, commas."),
     ] = ""
 
+    api_key: Annotated[Key | None, msgspec.Meta(description="Callers of the API give it.")] = None
+    internal_key: Annotated[
+        Key | None, msgspec.Meta(description="Remote workers give it, and who reads secrets.")
+    ] = None
+
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        shown["secret_key"] = None if self.secret_key is None else "***"
+        for name in ("secret_key", "api_key", "internal_key"):
+            shown[name] = None if shown[name] is None else "***"
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @property

@@ -1,0 +1,1 @@
+"""The HTTP API: one table of routes over the runtime, problems as documents."""

@@ -1,0 +1,101 @@
+"""Who may come in: a key when one is set, else only callers on this machine."""
+
+import hmac
+from http import HTTPStatus
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from noetl.api.metrics import Metrics
+from noetl.api.problems import Refused, of_refusal
+from noetl.api.services import Keys
+
+OPEN_PATHS = frozenset({"/health", "/api/health"})
+INTERNAL_PATHS = ("/api/internal/", "/api/work/")
+
+
+class Guard:
+    """Before every route, also before those that are not there."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, metrics: Metrics) -> None:
+        self._app = app
+        self._keys = keys
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        try:
+            request.state.is_internal = self._admit(request)
+        except Refused as refusal:
+            self._metrics.answered("refused", request.method, refusal.status_code, 0.0)
+            await of_refusal(refusal, scope["path"])(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _admit(self, request: Request) -> bool:
+        """Whether the caller is one of ours. Raises Refused for one who may not come in."""
+        keys = self._keys
+        given = _key_of(request)
+        has_internal_key = _is_same(given, keys.internal)
+        has_api_key = _is_same(given, keys.api)
+        path: str = request.scope["path"]
+        if path in OPEN_PATHS:
+            return False
+        if keys.internal is not None and path.startswith(INTERNAL_PATHS) and not has_internal_key:
+            raise Refused(
+                HTTPStatus.UNAUTHORIZED,
+                "key_missing",
+                "workers give the internal key: Authorization: Bearer <NOETL_INTERNAL_KEY>",
+            )
+        if not (has_api_key or has_internal_key):
+            self._admit_without_key(request)
+        return has_internal_key or keys.internal is None
+
+    def _admit_without_key(self, request: Request) -> None:
+        if self._keys.api is not None:
+            raise Refused(
+                HTTPStatus.UNAUTHORIZED,
+                "key_missing",
+                "give the key: Authorization: Bearer <NOETL_API_KEY>, or X-API-Key",
+            )
+        # A page in a browser can send requests here, under a name of its own or under ours.
+        origin = request.headers.get("origin")
+        if not is_loopback(_host_of(request.headers.get("host", ""))) or (
+            origin is not None and not is_loopback(urlsplit(origin).hostname or "")
+        ):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "host_refused",
+                "without a key only this machine is served, by a name such as localhost;"
+                " set NOETL_API_KEY to serve others",
+            )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_of(header: str) -> str:
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _key_of(request: Request) -> str:
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")
+
+
+def _is_same(given: str, key: str | None) -> bool:
+    """In the same time for every wrong key."""
+    return key is not None and hmac.compare_digest(given.encode(), key.encode())

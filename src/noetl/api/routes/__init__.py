@@ -1,0 +1,1 @@
+"""Routes by noun: each module says what its paths take and give."""

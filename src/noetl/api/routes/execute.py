@@ -1,0 +1,101 @@
+"""Executions begin here, one by one or many at once."""
+
+import asyncio
+from typing import Annotated, Any
+
+import msgspec
+
+from noetl.api.route import Asked, Nothing, post
+from noetl.api.routes.catalog import Version, version_of
+from noetl.api.services import ApiServices
+from noetl.kernel.errors import InvariantBroken, NoETLError
+from noetl.kernel.ids import ExecutionId
+from noetl.runtime.starting import StartRequest
+
+BATCH_MAX = 1_000
+
+
+class Execute(msgspec.Struct, frozen=True, kw_only=True):
+    """A playbook by path or id; `workload` is another name for `payload`."""
+
+    path: str | None = None
+    catalog_id: str | int | None = None
+    version: Version = None
+    payload: dict[str, Any] | None = None
+    workload: dict[str, Any] | None = None
+    parent_execution_id: str | None = None
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    execution_id: ExecutionId
+    status: str = "started"
+    commands_generated: int = 0
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    executions: Annotated[list[Execute], msgspec.Meta(max_length=BATCH_MAX)]
+
+
+class BatchItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    index: int
+    status: str
+    execution_id: ExecutionId | None = None
+    code: str | None = None
+    error: str | None = None
+
+
+class BatchStarted(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    started: int
+    failed: int
+    duplicates: int = 0
+    results: list[BatchItem]
+
+
+async def execute(asked: Asked[Execute, Nothing]) -> Started:
+    execution = await _start(asked.services, asked.body)
+    running = asked.services.coordinator.running.get(execution)
+    commands = 0 if running is None else len(running.state.commands)
+    return Started(execution_id=execution, commands_generated=commands)
+
+
+async def batch(asked: Asked[Batch, Nothing]) -> BatchStarted:
+    """Side by side: their first events share the writes of the log."""
+    wanted = asked.body.executions
+    results = await asyncio.gather(
+        *(_item(asked.services, index, each) for index, each in enumerate(wanted))
+    )
+    started = sum(item.execution_id is not None for item in results)
+    return BatchStarted(
+        count=len(wanted), started=started, failed=len(wanted) - started, results=results
+    )
+
+
+async def _item(services: ApiServices, index: int, wanted: Execute) -> BatchItem:
+    try:
+        execution = await _start(services, wanted)
+    except InvariantBroken:
+        raise
+    except NoETLError as error:
+        return BatchItem(index=index, status="failed", code=error.code, error=str(error))
+    return BatchItem(index=index, status="started", execution_id=execution)
+
+
+async def _start(services: ApiServices, wanted: Execute) -> ExecutionId:
+    parent = wanted.parent_execution_id
+    return await services.starter.start(
+        StartRequest(
+            scope=services.scope,
+            path=wanted.path,
+            catalog_id=None if wanted.catalog_id is None else str(wanted.catalog_id),
+            version=version_of(wanted.version),
+            payload={**(wanted.workload or {}), **(wanted.payload or {})},
+            parent_execution_id=None if parent is None else ExecutionId(parent),
+        )
+    )
+
+
+ROUTES = (
+    post("/api/execute", "Start an execution", execute, body=Execute, gives=Started),
+    post("/api/execute/batch", "Start many executions", batch, body=Batch, gives=BatchStarted),
+)

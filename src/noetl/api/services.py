@@ -1,0 +1,63 @@
+"""What the API stands on: given by whoever serves it, so that a test can give its own."""
+
+import msgspec
+
+from noetl.api.following import Following
+from noetl.api.metrics import Metrics
+from noetl.domain.execution.state import ExecutionState
+from noetl.kernel.errors import ExecutionNotFound
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.scope import Scope
+from noetl.ports.catalog import Catalog
+from noetl.ports.clock import Clock
+from noetl.ports.credential_store import CredentialStore
+from noetl.ports.event_log import EventLog
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.projection_store import ProjectionStore
+from noetl.ports.work_desk import WorkDesk
+from noetl.runtime.control import Control
+from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.executions import Executions
+from noetl.runtime.playbooks import Playbooks
+from noetl.runtime.replay import Replay
+from noetl.runtime.starting import Starter
+
+
+class Keys(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may come in. Without a key only callers on this machine may."""
+
+    api: str | None = None
+    internal: str | None = None  # for workers, and for reading secrets
+
+    def __repr__(self) -> str:
+        return f"Keys(api={bool(self.api)}, internal={bool(self.internal)})"
+
+
+class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
+    scope: Scope
+    clock: Clock
+    log: EventLog
+    payloads: PayloadStore
+    projections: ProjectionStore
+    catalog: Catalog
+    credentials: CredentialStore
+    playbooks: Playbooks
+    coordinator: Coordinator
+    starter: Starter
+    control: Control
+    desk: WorkDesk
+    executions: Executions
+    replay: Replay
+    metrics: Metrics
+    following: Following
+    keys: Keys = Keys()
+    version: str = ""
+
+    async def state(self, execution: ExecutionId) -> ExecutionState:
+        """As it is now: in memory while it runs, else folded from the log."""
+        if await self.log.scope_of(execution) != self.scope:
+            raise ExecutionNotFound(execution)
+        running = self.coordinator.running.get(execution)
+        if running is not None and running.head.version > 0:
+            return running.state
+        return await self.executions.state(self.scope, execution)

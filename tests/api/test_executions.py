@@ -1,0 +1,193 @@
+"""Executions over HTTP: started, watched, ended, replayed."""
+
+from typing import Any
+
+from tests.api.running import FAILING, HELLO, WAITING, Api
+
+
+async def test_an_execution_runs_to_its_end(api: Api) -> None:
+    execution = await api.start(who="Anna")
+    shown = await api.ended(execution)
+
+    assert (shown["status"], shown["path"], shown["progress"]) == ("COMPLETED", "tests/hello", 100)
+    assert shown["duration_seconds"] >= 0
+    assert shown["pagination"]["total_events"] == shown["event_count"] == len(shown["events"])
+    assert shown["events"][0]["event_type"] == "playbook.initialized"
+    assert shown["events"][-1]["event_type"] == "playbook.completed"
+    assert {type(event["event_id"]) for event in shown["events"]} == {str}
+
+
+async def test_workload_is_another_name_for_payload(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+    started = await api.post(
+        "/api/execute", path="tests/hello", version="latest", workload={"who": "Bert"}, trace=True
+    )
+    await api.ended(started["execution_id"])
+    found = await api.get(f"/api/vars/{started['execution_id']}")
+
+    assert started["status"] == "started"
+    assert found["variables"]["greeted"] == {
+        "value": "Bert",
+        "type": "string",
+        "source_step": None,
+        "created_at": None,
+    }
+    assert found["count"] == 1
+
+
+async def test_a_failure_is_told_where_runners_look_for_it(api: Api) -> None:
+    shown = await api.ended(await api.start(FAILING))
+    (failed,) = [event for event in shown["events"] if event["event_type"] == "playbook.failed"]
+
+    assert shown["status"] == "FAILED"
+    assert shown["error"]
+    assert failed["result"]["context"]["error"]["kind"] == shown["error_kind"]
+    assert failed["error"] == shown["error"]
+
+
+async def test_events_come_in_pages_by_type_and_since_an_event(api: Api) -> None:
+    execution = await api.start()
+    everything = (await api.ended(execution))["events"]
+    path = f"/api/executions/{execution}/events"
+
+    page = await api.get(path, page=2, page_size=5)
+    done = await api.get(path, event_type="call.done", page_size=1)
+    since = await api.get(path, since_event_id=everything[9]["event_id"])
+    without = await api.get(f"/api/executions/{execution}", include_events="false")
+
+    assert page["events"] == everything[5:10]
+    assert page["pagination"] == {
+        "page": 2,
+        "page_size": 5,
+        "total_events": len(everything),
+        "total_pages": -(-len(everything) // 5),
+        "has_next": True,
+        "has_prev": True,
+    }
+    assert (done["pagination"]["total_events"], len(done["events"])) == (2, 1)
+    assert since["events"] == everything[10:]
+    assert (without["events"], without["events_included"]) == ([], False)
+
+
+async def test_executions_are_listed_newest_first(api: Api) -> None:
+    started = [await api.start() for _ in range(3)]
+    for execution in started:
+        await api.ended(execution)
+    newest = started[::-1]
+
+    async def ids(**query: Any) -> list[str]:
+        return [each["execution_id"] for each in await api.get("/api/executions", **query)]
+
+    for _ in range(1_000):  # read models follow the log
+        if len(await ids()) == len(newest):
+            break
+    assert await ids() == newest
+    assert await ids(limit=1, page=2) == newest[1:2]
+    assert await ids(limit=2, page=3) == []
+    assert await ids(before=newest[0]) == newest[1:]
+    assert await ids(status="completed", path="tests/hello") == newest
+    assert await ids(status="FAILED") == []
+
+
+async def test_many_start_at_once_and_each_is_answered(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+    wanted = [{"path": "tests/hello"}, {"path": "tests/hullo"}, {"path": "tests/hello"}]
+
+    answer = await api.post("/api/execute/batch", executions=wanted)
+
+    assert (answer["count"], answer["started"], answer["failed"]) == (3, 2, 1)
+    assert [item["status"] for item in answer["results"]] == ["started", "failed", "started"]
+    assert answer["results"][1]["code"] == "entry_not_found"
+
+
+async def test_a_running_execution_is_explained_paused_and_cancelled(api: Api) -> None:
+    execution = await api.start(WAITING)
+    one = f"/api/executions/{execution}"
+
+    explained = await api.get(f"{one}/explain")
+    paused = await api.post(f"{one}/pause", reason="lunch")
+    status = await api.get(f"{one}/status")
+    resumed = await api.post(f"{one}/resume")
+    cancelled = await api.post(f"{one}/cancel", reason="enough")
+    again = await api.post(f"{one}/finalize")
+    check = await api.get(f"{one}/cancellation-check")
+
+    assert "Step start" in explained["sentences"][0]
+    assert (paused["status"], status["status"], resumed["status"]) == (
+        "paused",
+        "PAUSED",
+        "resumed",
+    )
+    assert (cancelled["status"], cancelled["cancelled_executions"]) == ("cancelled", [execution])
+    assert again["status"] == "already_completed"
+    assert check == {"execution_id": execution, "cancelled": True, "status": "CANCELLED"}
+
+
+async def test_a_failed_execution_is_retried(api: Api) -> None:
+    execution = await api.start(FAILING)
+    before = await api.ended(execution)
+
+    await api.post(f"/api/executions/{execution}/retry", reason="again")
+    after = await api.ended(execution)
+
+    assert after["status"] == "FAILED"
+    assert after["event_count"] > before["event_count"]
+
+
+async def test_effects_are_a_ledger(api: Api) -> None:
+    execution = await api.start(FAILING)
+    await api.ended(execution)
+
+    answer = await api.get(f"/api/executions/{execution}/effects")
+
+    assert [(each["step"], each["state"]) for each in answer["effects"]] == [("start", "fired")]
+
+
+async def test_a_fact_about_an_object_is_recorded_and_replayed(api: Api) -> None:
+    execution = await api.start()
+    await api.ended(execution)
+
+    await api.post("/api/events", execution_id=execution, object="order", id="A-1", status="open")
+    await api.post(
+        "/api/events",
+        execution_id=execution,
+        name="object.changed",
+        payload={"object": "order", "id": "A-2"},
+    )
+    state = await api.get("/api/replay/state", execution_id=execution, projection="business_object")
+
+    assert [(each["object"], each["id"]) for each in state["business_objects"]] == [
+        ("order", "A-1"),
+        ("order", "A-2"),
+    ]
+    assert "frames" not in state
+
+
+async def test_a_state_is_replayed_at_any_point(api: Api) -> None:
+    execution = await api.start()
+    events = (await api.ended(execution))["events"]
+    path = "/api/replay/state"
+
+    now = await api.get(path, execution_id=execution, resolve_payloads="true")
+    then = await api.get(path, execution_id=execution, as_of_event_id=events[3]["event_id"])
+    also = await api.get(path, execution_id=execution, as_of_position=events[3]["position"])
+    time = await api.get(path, execution_id=execution, as_of_time="2020-01-01T00:00:00Z")
+
+    assert (now["execution"]["status"], now["event_count"]) == ("COMPLETED", len(events))
+    assert now["report"]["checksum"] == now["checksum"]
+    assert "summary" in now["payloads"]
+    assert (then["event_count"], then["checksum"]) == (4, also["checksum"])
+    assert time["event_count"] == 0
+
+
+async def test_workers_and_numbers_are_shown(api: Api) -> None:
+    await api.ended(await api.start())
+
+    workers = await api.get("/api/workers")
+    numbers = await api.get("/metrics")
+
+    assert workers["workers"][0]["slots"] == 8
+    assert 'noetl_executions_ended_total{status="COMPLETED"} 1.0' in numbers
+    assert 'noetl_events_appended_total{type="call.done"} 2.0' in numbers
+    assert "noetl_projection_lag_milliseconds" in numbers
+    assert 'route="/api/executions/{execution_id}"' in numbers
