@@ -26,12 +26,15 @@ from noetl.runtime.frames import Frames
 from noetl.runtime.worker_commands import Commands, Pipelines
 from noetl.runtime.worker_failures import failure_of
 from noetl.runtime.worker_heart import Heart
-from noetl.runtime.worker_hold import Held
+from noetl.runtime.worker_hold import Beats, Held
 from noetl.runtime.worker_patience import insisted
 from noetl.runtime.worker_slots import Place, Slots
 
 CLAIM_WAIT_SECONDS = 10.0
 """How long a claim waits at the desk: well below a lease, which counts from before the claim."""
+
+BEAT_SECONDS_MAX = 2.0
+"""However long a lease is: a heartbeat is also how a worker hears that its work was cancelled."""
 
 EMPTY_CLAIM_SECONDS = 0.05
 """A pause after an empty answer, in case the desk does not wait as it was asked to."""
@@ -51,6 +54,7 @@ class WorkerServices:
     payloads: PayloadStore
     journal: FrameJournal
     clock: Clock
+    beat_seconds_max: float = BEAT_SECONDS_MAX
 
 
 @dataclass(slots=True)
@@ -87,6 +91,7 @@ class Worker:
         self._identity = identity
         self._services = services
         self._clock = clock
+        self._beats = Beats(clock, services.beat_seconds_max)
         self._desk = services.desk
         self._slots = Slots(identity.slots)
         self._heart = Heart(services.desk, identity.worker_id, clock)
@@ -154,7 +159,7 @@ class Worker:
         while handed.works:
             for further in handed.works[1:]:
                 self._begin(group, further, handed.sent_at)
-            held = Held(handed.works[0], place, self._clock, handed.sent_at)
+            held = Held(handed.works[0], place, self._beats, handed.sent_at)
             held.task = asyncio.current_task()
             self._heart.keep(held)
             try:

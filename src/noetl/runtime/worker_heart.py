@@ -54,7 +54,7 @@ class Heart:
         """Raises ClaimLost, and what else the desk has to say."""
         sent_at = self._clock.monotonic()
         answer = await self._desk.heartbeat(held.heartbeat(self._worker))
-        held.confirm(sent_at)
+        held.confirm(sent_at, answer.lease_until)
         if held in self._held:  # it may have ended meanwhile: then there is nobody to stop
             held.obey(answer.next_action)
 

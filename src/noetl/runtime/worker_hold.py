@@ -1,11 +1,12 @@
 """A piece of work in our hands: its lease by our own clock, and the slot that it takes."""
 
 import asyncio
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from noetl.domain.work import CommandWork, Heartbeat, NextAction, Work
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import WorkerId
+from noetl.kernel.instant import Instant
 from noetl.ports.clock import Clock
 from noetl.runtime.worker_slots import Place
 
@@ -19,18 +20,28 @@ BEATS_PER_LEASE_IN_NEED = 10
 Ending = Literal["lost", "stopped"]
 
 
+class Beats(NamedTuple):
+    """By which clock heartbeats go, and how far apart they are at most."""
+
+    clock: Clock
+    seconds_max: float
+
+
 class Held:
     """Counts its lease from before the request that confirmed it: never longer than the desk's."""
 
-    def __init__(self, work: Work, place: Place, clock: Clock, sent_at: float) -> None:
+    def __init__(self, work: Work, place: Place, beats: "Beats", sent_at: float) -> None:
         self.work = work
         self.task: asyncio.Task[None] | None = None  # whoever works on it
         self.ended_as: Ending | None = None  # None: nobody has taken it from us
         self.is_told_to_wait = False
         self.is_beating = False
         self._place = place
-        self._clock = clock
-        self.confirm(sent_at)
+        self._clock = beats.clock
+        self._beat_seconds_max = beats.seconds_max
+        self._lease_until = work.lease_until
+        self._safe_until = sent_at + work.lease_seconds * (1 - LEASE_MARGIN)
+        self._beat_after(sent_at)
 
     @property
     def name(self) -> str:
@@ -41,10 +52,16 @@ class Held:
     def is_safe(self) -> bool:
         return self.ended_as is None and self._clock.monotonic() < self._safe_until
 
-    def confirm(self, sent_at: float) -> None:
-        seconds = self.work.lease_seconds
-        self._safe_until = sent_at + seconds * (1 - LEASE_MARGIN)
-        self.beat_due = sent_at + seconds / BEATS_PER_LEASE
+    def confirm(self, sent_at: float, lease_until: Instant | None) -> None:
+        """The desk need not renew at every beat: an end that is not later is no longer lease."""
+        if lease_until is None or lease_until > self._lease_until:
+            self._lease_until = lease_until or self._lease_until
+            self._safe_until = sent_at + self.work.lease_seconds * (1 - LEASE_MARGIN)
+        self._beat_after(sent_at)
+
+    def _beat_after(self, sent_at: float) -> None:
+        seconds = min(self.work.lease_seconds / BEATS_PER_LEASE, self._beat_seconds_max)
+        self.beat_due = sent_at + seconds
 
     def beat_again_soon(self) -> None:
         seconds = self.work.lease_seconds / BEATS_PER_LEASE_IN_NEED

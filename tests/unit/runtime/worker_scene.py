@@ -1,6 +1,7 @@
 """A worker's surroundings that obey: a desk, a clock, pipelines that are functions."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -66,7 +67,7 @@ class Desk:
         self.calls: list[Call] = []
         self.chain: list[tuple[Work, ...]] = []  # what the next reports bring
         self.trouble: dict[str, Sequence[Exception]] = {}  # by method, raised one after the other
-        self.answer = LeaseAnswer(next_action="continue", lease_until=LATER)
+        self.answer = LeaseAnswer(next_action="continue")
         self._waiting: list[Work] = []
         self._has_work = asyncio.Event()
 
@@ -184,6 +185,7 @@ class Scene:
         steps: str = STEP,
         clock: VirtualClock | None = None,
         journal: MemoryFrameJournal | None = None,
+        beat_seconds_max: float = math.inf,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.desk = Desk()
@@ -198,6 +200,7 @@ class Scene:
             payloads=self.payloads,
             journal=self.journal,
             clock=self.clock,
+            beat_seconds_max=beat_seconds_max,
         )
         self.worker = Worker(identity, services)
 
