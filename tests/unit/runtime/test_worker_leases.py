@@ -7,13 +7,11 @@ import pytest
 from noetl.domain.work import Heartbeat, LeaseAnswer
 from noetl.kernel.errors import ClaimLost, InvariantBroken, LogUnavailable
 from noetl.kernel.ids import CommandId, WorkerId
-from noetl.kernel.instant import Instant
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.runtime.worker import WorkerCounts
 from tests.unit.runtime.worker_clock import settle
 from tests.unit.runtime.worker_scene import (
     EXECUTION,
-    LATER,
     LEASE_SECONDS,
     LOOP,
     Behaving,
@@ -52,38 +50,6 @@ async def test_leases_of_other_lengths_beat_in_their_own_time(gate: Gate) -> Non
         await scene.clock.advance(6)
 
         assert [beat.command_id for beat in scene.desk.beats] == ["quick"] * 6
-
-
-async def test_beats_are_never_far_apart_so_that_a_cancel_is_heard_soon(gate: Gate) -> None:
-    scene = Scene(Behaving(gate), beat_seconds_max=2.0)
-    async with scene.running():
-        await scene.do(command("a", lease_seconds=300))
-        await scene.clock.advance(7)
-
-        assert len(scene.desk.beats) == 3
-
-
-@pytest.mark.parametrize(("lease_until", "holds"), [(None, True), (LATER, False)])
-async def test_an_answer_with_the_same_end_makes_no_lease_longer(
-    lease_until: Instant | None, holds: bool
-) -> None:
-    checks: list[bool] = []
-    proceed = asyncio.Event()
-
-    async def run(_job: Job, _journal: Journal, hold: Hold) -> RowResult:
-        await proceed.wait()
-        checks.append(is_held(hold))
-        return RowResult(status="ok")
-
-    scene = Scene(Behaving(run))
-    scene.desk.answer = LeaseAnswer(next_action="continue", lease_until=lease_until)
-    async with scene.running():
-        await scene.do(command("a"))  # its lease ends at LATER
-        await scene.clock.advance(LEASE_SECONDS)
-        proceed.set()
-        await settle()
-
-    assert checks == [holds]
 
 
 async def test_a_frame_beats_with_its_attempt(gate: Gate) -> None:
