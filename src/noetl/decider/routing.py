@@ -70,11 +70,10 @@ def _routed(view: View, step: Step, visit: int, outcome: StepOutcome) -> Decided
     failed = outcome.error is not None and not tolerated
     if outcome.error is None:
         for name, value in targets_of(step.set):
-            names = view.bindings(step.name, writes.ctx, outcome.result)
-            writes.put(name, evaluated(value, for_set(names, envelope)))
+            at_step = view.bindings(step.name, writes.ctx, outcome.result)
+            writes.put(name, evaluated(value, for_set(at_step, envelope)))
     at_arcs = _arc_bindings(view, step.name, outcome, envelope, writes.ctx)
-    names = _event_names(outcome)
-    taken, raised = _taken(step, at_arcs, names, failed=failed)
+    taken, raised = _taken(step, at_arcs, _event_names(outcome), failed=failed)
     if raised is not None and not taken:
         raise raised
     for arc in taken:
