@@ -1,6 +1,7 @@
 """What people ask of executions: cancel, pause, resume, retry, and facts of their own."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from noetl.decider import requests
 from noetl.decider.answers import Decided
@@ -9,7 +10,7 @@ from noetl.kernel.errors import ExecutionNotFound, StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.runtime.coordinator import Coordinator
-from noetl.runtime.turn import Turn
+from noetl.runtime.turn import EVENTS_AIMED, Turn, fitting
 
 
 class Control:
@@ -26,14 +27,7 @@ class Control:
     ) -> list[ExecutionId]:
         """Ends the execution and, with `cascade`, its children; returns whom it ended."""
         await self._check_scope(scope, execution)
-        children = await self._coordinator.submit(execution, lambda turn: _cancel(turn, reason))
-        cancelled = [execution]
-        for child in children if cascade else ():
-            try:
-                cancelled += await self.cancel(scope, child, reason=reason)
-            except (StateRefuses, ExecutionNotFound):
-                continue  # it had ended, or never began
-        return cancelled
+        return await cancel_tree(self._coordinator, execution, reason, cascade=cascade)
 
     async def pause(
         self, scope: Scope, execution: ExecutionId, *, reason: str | None = None
@@ -78,7 +72,28 @@ class Control:
             raise ExecutionNotFound(execution)
 
 
-def _cancel(turn: Turn, reason: str | None) -> list[ExecutionId]:
+async def cancel_tree(
+    coordinator: Coordinator, execution: ExecutionId, reason: str | None, *, cascade: bool = True
+) -> list[ExecutionId]:
+    """Raises StateRefuses when it is over."""
+    children: list[ExecutionId] | None = None
+    while children is None:
+        children = await coordinator.submit(execution, lambda turn: _cancel(turn, reason))
+    cancelled = [execution]
+    for child in children if cascade else ():
+        with suppress(StateRefuses, ExecutionNotFound):  # it had ended, or never began
+            cancelled += await cancel_tree(coordinator, child, reason)
+    return cancelled
+
+
+def _cancel(turn: Turn, reason: str | None) -> list[ExecutionId] | None:
+    """The children; None when so much is open that another append is needed."""
     children = [child.execution_id for child in turn.state.children.values()]
-    turn.add(*requests.cancel(turn.state, reason))
-    return children
+    ended = requests.cancel(turn.state, reason)
+    if len(ended) <= EVENTS_AIMED:
+        turn.add(*ended)
+        return children
+    # Nothing new may begin, and nothing may follow from the ends, until all of them are recorded.
+    held = requests.pause(turn.state, reason)
+    turn.add(*held, *fitting(ended, EVENTS_AIMED - len(held)))
+    return None

@@ -28,11 +28,11 @@ from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.endings import Ending, Endings, ending_of
 from noetl.runtime.gathering import Gathering
 from noetl.runtime.group_commit import GroupCommit
-from noetl.runtime.handout import LeaseTerms, Promise, hand_out
+from noetl.runtime.handout import LeaseTerms, Promise, give_up_lost_frames, hand_out
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.running import Running
 from noetl.runtime.seats import Seats
-from noetl.runtime.turn import Turn
+from noetl.runtime.turn import Turn, TurnFull
 from noetl.wire.codec import open_stored
 
 WISHES_MAX = 100
@@ -67,7 +67,9 @@ class Coordinator:
         self.running: OrderedDict[ExecutionId, Running] = OrderedDict()
         self._commit = GroupCommit(held.log)
         self._gathering = Gathering(held.payloads)
+        self.neglected: dict[ExecutionId, None] = {}  # a turn got lost: somebody has to look again
         self._inboxes: dict[ExecutionId, list[_Waiting]] = {}
+        self._poked: set[ExecutionId] = set()
         self._serving: dict[ExecutionId, asyncio.Task[None]] = {}
         self._loading: dict[ExecutionId, asyncio.Task[Running]] = {}
 
@@ -80,6 +82,7 @@ class Coordinator:
 
     def poke(self, execution: ExecutionId) -> None:
         """Look again, although nobody wishes anything: there may be a slot for its work."""
+        self._poked.add(execution)  # whoever serves it now looks once more before it ends
         if execution not in self._serving:
             task = asyncio.create_task(self._serve(execution))
             self._serving[execution] = task
@@ -87,7 +90,7 @@ class Coordinator:
 
     def adopt(self, running: Running) -> None:
         """Take a new execution in; its first wish appends its first event."""
-        self.running[running.execution_id] = running
+        self.running.setdefault(running.execution_id, running)
 
     async def drain(self) -> None:
         """Wait until nothing is being decided or written any more."""
@@ -136,37 +139,51 @@ class Coordinator:
 
     async def _serve(self, execution: ExecutionId) -> None:
         inbox = self._inboxes.setdefault(execution, [])
-        has_more = True
-        while inbox or has_more:
-            has_more = False
+        while inbox or execution in self._poked:
+            self._poked.discard(execution)
             wishes, inbox[:] = inbox[:WISHES_MAX], inbox[WISHES_MAX:]
             try:
                 running = await self.load(execution)
-                has_more = await self._take_turn(running, wishes)
-            except BaseException as error:
-                self.running.pop(execution, None)  # the state may be ahead of the log
-                _fail(wishes, error)
-                if not isinstance(error, NoETLError):  # our own bug: nobody may wait for ever
-                    _fail(inbox, error)
-                    raise
+                await self._take_turn(running, wishes)
+            except NoETLError as error:
+                self._lose(execution, wishes, error)
+            except BaseException as error:  # our own bug: nobody may wait for ever
+                self.running.pop(execution, None)
+                _fail([*wishes, *inbox], error)
+                inbox.clear()
+                raise
 
-    async def _take_turn(self, running: Running, wishes: list[_Waiting]) -> bool:
-        """Returns whether there is more to decide than one append holds."""
+    def _lose(self, execution: ExecutionId, wishes: list[_Waiting], error: NoETLError) -> None:
+        """A turn could not be appended. What it folded is ahead of the log and is thrown away."""
+        self.running.pop(execution, None)
+        self.seats.starving.pop(execution, None)
+        if error.retryable or (wishes and not isinstance(error, ExecutionNotFound)):
+            self.neglected[execution] = None
+        else:
+            self.neglected.pop(execution, None)
+        _fail(wishes, error)
+        self.feed()
+
+    async def _take_turn(self, running: Running, wishes: list[_Waiting]) -> None:
+        """Wishes that do not fit any more go back to the head of the inbox."""
         turn = Turn(running, self.held.clock.now(), self.held.new_id)
-        answers = [_granted(wish, turn) for wish, _ in wishes]
-        is_complete = await self._decide(turn)
-        promises = hand_out(turn, self.seats, self.held.terms)
         try:
+            answers = _granted_all(wishes, turn)
+            self._inboxes[running.execution_id][:0] = wishes[len(answers) :]
+            del wishes[len(answers) :]
+            give_up_lost_frames(turn)
+            is_complete = await self._decide(turn)
+            promises = hand_out(turn, self.seats, self.held.terms)
             if turn.events:
                 await self._commit.append(turn.append())
-        except NoETLError:
-            for promise in promises:
-                promise.seat.withdraw()
+        except BaseException:
+            turn.undo()
             raise
         self._tell(running, turn, promises)
         for (_, future), answer in zip(wishes, answers, strict=True):
             _answer(future, answer)
-        return not is_complete
+        if not is_complete:
+            self._poked.add(running.execution_id)
 
     async def _decide(self, turn: Turn) -> bool:
         """Add decisions until nothing follows (True) or the append is full (False)."""
@@ -192,6 +209,8 @@ class Coordinator:
 
     def _tell(self, running: Running, turn: Turn, promises: list[Promise]) -> None:
         """The turn is durable: whoever waits for something in it may know."""
+        running.recorded_version = running.head.version
+        self.neglected.pop(running.execution_id, None)
         for promise in promises:
             promise.seat.deliver(promise.work)
         if turn.events:
@@ -203,16 +222,18 @@ class Coordinator:
             self.endings.over(running.execution_id, ending_of(running.state))
         elif running.head.version > 0:  # one that had ended may have been retried
             self.running[running.execution_id] = running
+        else:  # its first event was refused
+            self.running.pop(running.execution_id, None)
         self.feed()
 
     def feed(self) -> None:
         """A slot came free in one execution's turn: another one may have waited for it."""
-        if self.seats.starving and self.seats.free() is not None:
+        if self.seats.starving and self.seats.free(self.held.clock.now()) is not None:
             self.poke(next(iter(self.seats.starving)))
 
     def _served(self, execution: ExecutionId) -> None:
         del self._serving[execution]
-        if self._inboxes[execution]:  # a wish came between the last look and now
+        if self._inboxes[execution] or execution in self._poked:  # since the last look
             self.poke(execution)
         else:
             del self._inboxes[execution]
@@ -223,7 +244,7 @@ class Coordinator:
         if known is not None:
             return known
         running = await self.load(execution)
-        if running.is_over:
+        if running.is_over and running.is_recorded:
             return ending_of(running.state)
         return await self.endings.wait(execution, wait_seconds)
 
@@ -232,6 +253,19 @@ def _fail(wishes: list[_Waiting], error: BaseException) -> None:
     for _, future in wishes:
         if not future.done():
             future.set_exception(error)
+
+
+def _granted_all(wishes: list[_Waiting], turn: Turn) -> list[Any]:
+    """The answers to as many wishes as the turn has room for."""
+    answers: list[Any] = []
+    for wish, _ in wishes:
+        if turn.is_full:
+            break
+        try:
+            answers.append(_granted(wish, turn))
+        except TurnFull:
+            break
+    return answers
 
 
 def _granted(wish: Wish[Any], turn: Turn) -> Any:

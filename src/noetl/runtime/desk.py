@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import OrderedDict
+from contextlib import nullcontext, suppress
 
 import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.domain.events import ChildStarted
 from noetl.domain.events.values import ResultReference
-from noetl.domain.execution.rows import CommandRow
 from noetl.domain.work import (
     Call,
     ChildOutcome,
@@ -22,11 +22,13 @@ from noetl.domain.work import (
     Work,
     WorkerIdentity,
 )
-from noetl.kernel.errors import StateRefuses
+from noetl.kernel.errors import ClaimLost, StateRefuses
 from noetl.kernel.ids import CommandId, ExecutionId, WorkerId
 from noetl.runtime import reports
+from noetl.runtime.control import cancel_tree
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.payloads import MEDIA_TYPE, as_reference
+from noetl.runtime.recovery import void_leases
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
@@ -44,11 +46,17 @@ class CoordinatorDesk:
     async def register(self, worker: WorkerIdentity) -> None:
         """A worker under a new boot has lost what its earlier one held."""
         self._coordinator.seats.seat(worker, self._coordinator.held.clock.now())
+        await self._take_back(worker)
+
+    async def _take_back(self, worker: WorkerIdentity) -> None:
+        """What the worker holds by the log, and its newest boot does not know of."""
+        name = worker.worker_id
         for execution, running in list(self._coordinator.running.items()):
-            held = [row for row in running.state.commands.values() if _is_stale(row, worker)]
-            if held:
-                running.void.update(row.command_id for row in held)
-                self._coordinator.poke(execution)
+            state = running.state
+            holders = {row.worker_id for row in state.commands.values()}
+            holders |= {row.worker_id for row in state.frames.values()}
+            if name in holders:
+                await void_leases(self._coordinator, execution, frozenset({name}))
 
     async def claim(
         self, worker: WorkerIdentity, free_slots: int, wait_seconds: float
@@ -56,12 +64,13 @@ class CoordinatorDesk:
         coordinator = self._coordinator
         seat = coordinator.seats.seat(worker, coordinator.held.clock.now())
         seat.free = max(0, free_slots - seat.promised - len(seat.mailbox))
-        coordinator.feed()
-        if not seat.mailbox:
-            waiting = asyncio.ensure_future(seat.has_mail.wait())
-            await asyncio.wait([waiting], timeout=wait_seconds)
-            waiting.cancel()
-        return seat.collect()
+        with seat.listening():
+            coordinator.feed()
+            if not seat.mailbox:
+                waiting = asyncio.ensure_future(seat.has_mail.wait())
+                await asyncio.wait([waiting], timeout=wait_seconds)
+                waiting.cancel()
+            return seat.collect()
 
     async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
         lease = self._coordinator.held.terms.lease_seconds
@@ -80,6 +89,15 @@ class CoordinatorDesk:
         key = _key_of(report)
         if key in self._reported:
             return Reported(duplicate=True)
+        seat = self._coordinator.seats.find(report.worker_id)
+        with nullcontext() if seat is None else seat.listening():
+            await self._record(report)
+        self._reported[key] = None
+        if len(self._reported) > REMEMBERED_MAX:
+            self._reported.popitem(last=False)
+        return Reported(next_work=() if seat is None else tuple(seat.collect()))
+
+    async def _record(self, report: Report) -> None:
         if isinstance(report, CommandReport):
             await self._coordinator.submit(
                 report.execution_id, lambda turn: self._command(turn, report)
@@ -89,59 +107,55 @@ class CoordinatorDesk:
             await self._coordinator.submit(
                 report.execution_id, lambda turn: self._frame(turn, report, objects)
             )
-        self._reported[key] = None
-        if len(self._reported) > REMEMBERED_MAX:
-            self._reported.popitem(last=False)
-        seat = self._coordinator.seats.find(report.worker_id)
-        return Reported(next_work=() if seat is None else tuple(seat.collect()))
 
     def _command(self, turn: Turn, report: CommandReport) -> None:
         reports.command_ended(turn, report)
-        self._free_slot(report.worker_id)
+        self._free_slot(turn, report.worker_id)
 
     def _frame(self, turn: Turn, report: FrameReport, objects: ResultReference | None) -> None:
         reports.frame_ended(turn, report, objects)
-        self._free_slot(report.worker_id)
+        self._free_slot(turn, report.worker_id)
 
-    def _free_slot(self, worker_id: WorkerId) -> None:
+    def _free_slot(self, turn: Turn, worker_id: WorkerId) -> None:
         """The slot can take what follows from this very report."""
         seat = self._coordinator.seats.find(worker_id)
         if seat is not None:
-            seat.free += 1
+            seat.free_slot()
+            turn.if_lost(seat.keep_slot)
 
     async def start_child(self, request: ChildRequest) -> ExecutionId:
         """Named in the parent's log before it starts: asking again finds it there."""
         coordinator = self._coordinator
-        parent = await coordinator.load(request.execution_id)
-        asked = parent.state.children.get(request.cycle)
+        scope = (await coordinator.load(request.execution_id)).source.scope
         entry = await coordinator.held.playbooks.find(
-            parent.source.scope,
-            path=request.path,
-            version=request.version,
-            catalog_id=request.catalog_id,
+            scope, path=request.path, version=request.version, catalog_id=request.catalog_id
         )
-        if asked is None:
-            new = ExecutionId(coordinator.held.new_id())
-            started = ChildStarted(
-                cycle=request.cycle,
-                child_execution_id=new,
-                path=entry.path,
-                playbook_version=entry.version,
-            )
-            child = await self._coordinator.submit(
-                request.execution_id, lambda turn: _child(turn, request, started)
-            )
-        else:
-            child = asked.execution_id
+        started = ChildStarted(
+            cycle=request.cycle,
+            child_execution_id=ExecutionId(coordinator.held.new_id()),
+            path=entry.path,
+            playbook_version=entry.version,
+        )
+        child = await coordinator.submit(
+            request.execution_id, lambda turn: _child(turn, request, started)
+        )
         start = StartRequest(
-            scope=parent.source.scope,
+            scope=scope,
             path=entry.path,
             version=entry.version,
             payload=request.payload,
             execution_id=child,
             parent_execution_id=request.execution_id,
         )
-        return await self._starter.start(start)
+        await self._starter.start(start)
+        await self._follow_the_parent(request.execution_id, child)
+        return child
+
+    async def _follow_the_parent(self, parent: ExecutionId, child: ExecutionId) -> None:
+        """A parent that is cancelled while its child is starting does not see it: we do."""
+        if (await self._coordinator.load(parent)).state.execution.status == "CANCELLED":
+            with suppress(StateRefuses):  # it has ended
+                await cancel_tree(self._coordinator, child, "its parent was cancelled")
 
     async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
         ending = await self._coordinator.ending(child, wait_seconds)
@@ -156,7 +170,9 @@ class CoordinatorDesk:
         )
 
     async def deregister(self, worker: WorkerIdentity) -> None:
-        self._coordinator.seats.remove(worker.worker_id)
+        """Work that was handed to it on its last day goes to others."""
+        if self._coordinator.seats.remove(worker):
+            await self._take_back(worker)
 
     async def _stored_objects(self, report: FrameReport) -> ResultReference | None:
         if len(report.emitted) <= OBJECTS_INLINE_MAX:
@@ -172,14 +188,11 @@ def _child(turn: Turn, request: ChildRequest, started: ChildStarted) -> Executio
     known = turn.state.children.get(request.cycle)
     if known is not None:
         return known.execution_id
-    if turn.running.is_over:
-        raise StateRefuses(request.execution_id, "is over; it starts nothing more")
+    state = turn.state
+    if request.command_id not in state.commands and request.stage_id not in state.stages:
+        raise ClaimLost(request.cycle, "belongs to work that is over")
     turn.add(Decided(event=started, command_id=request.command_id, stage_id=request.stage_id))
     return started.child_execution_id
-
-
-def _is_stale(row: CommandRow, worker: WorkerIdentity) -> bool:
-    return row.worker_id == worker.worker_id and row.boot_id != worker.boot_id
 
 
 def _key_of(report: Report) -> tuple[str, int]:

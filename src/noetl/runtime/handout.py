@@ -62,10 +62,10 @@ def hand_out(turn: Turn, seats: Seats, terms: LeaseTerms) -> list[Promise]:
 
 def _commands(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
     for row in _claimable(turn):
-        seat = seats.free()
+        seat = seats.free(turn.now)
         if seat is None or turn.is_full:
             return
-        yield _promise(seat, _claim(turn, row, seat, terms))
+        yield _promise(turn, seat, _claim(turn, row, seat, terms))
 
 
 def _claimable(turn: Turn) -> list[CommandRow]:
@@ -102,21 +102,26 @@ def _claim(turn: Turn, row: CommandRow, seat: Seat, terms: LeaseTerms) -> Comman
     )
 
 
+def give_up_lost_frames(turn: Turn) -> None:
+    """Before anything is decided: a frame that failed for good may be the last one of its loop."""
+    for work in list(turn.state.loop_work.values()):
+        for frame in _abandoned(turn, work):
+            if frame.attempts >= _attempts_max(work) and not turn.is_full:
+                turn.add(about_frame(_given_up(frame), frame.frame_id, work.loop_id))
+
+
 def _frames(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            if frame.attempts >= _attempts_max(work):
-                turn.add(about_frame(_given_up(frame), frame.frame_id, work.loop_id))
-                continue
-            seat = seats.free()
-            if seat is None:
+            seat = seats.free(turn.now)
+            if seat is None or turn.is_full:
                 return
             again = _Frame(
                 work.out[frame.frame_id], frame.frame_id, frame.ordinal, frame.attempts + 1
             )
             yield _dispatch(turn, work, again, seat, terms)
         while (window := next_window(work)) is not None and not turn.is_full:
-            seat = seats.free()
+            seat = seats.free(turn.now)
             if seat is None:
                 return
             new = _Frame(window, FrameId(turn.new_id()), work.next_ordinal, 1)
@@ -138,11 +143,14 @@ def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: Leas
         attempt=frame.attempt,
         attempts_max=_attempts_max(work),
         cursor=window_as_cursor(frame.window),
+        incarnation=seat.incarnation,
     )
     started = FrameStarted(worker_id=seat.worker.worker_id)
-    turn.add(about_frame(dispatched, frame.frame_id, work.loop_id))
-    turn.add(about_frame(started, frame.frame_id, work.loop_id))
-    return _promise(seat, _frame_work(turn, work, frame, lease_seconds))
+    turn.add(
+        about_frame(dispatched, frame.frame_id, work.loop_id),
+        about_frame(started, frame.frame_id, work.loop_id),
+    )
+    return _promise(turn, seat, _frame_work(turn, work, frame, lease_seconds))
 
 
 def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float) -> FrameWork:
@@ -185,9 +193,9 @@ def _attempts_max(work: LoopWork) -> int:
     return int(work.policy.get("max_attempts", FRAME_ATTEMPTS_MAX))
 
 
-def _promise(seat: Seat, work: Work) -> Promise:
-    seat.free -= 1
-    seat.promised += 1
+def _promise(turn: Turn, seat: Seat, work: Work) -> Promise:
+    seat.promise()
+    turn.if_lost(seat.withdraw)
     return Promise(seat, work)
 
 

@@ -1,9 +1,12 @@
 """Take work back from holders that went quiet. Only open work has a lease, so nothing that ended
 is ever handed out again."""
 
+from contextlib import suppress
+
 from noetl.domain.events import CommandFailed
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.rows import CommandRow, FrameRow
+from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
 from noetl.ports.clock import Clock
@@ -27,6 +30,8 @@ class Reaper:
 
     async def look(self) -> int:
         """One round over everything that is open; returns how many executions had lost work."""
+        for execution in list(self._coordinator.neglected):
+            self._coordinator.poke(execution)
         now = self._clock.now()
         lost = [
             execution
@@ -38,12 +43,18 @@ class Reaper:
         return len(lost)
 
     async def _take_back(self, execution: ExecutionId) -> None:
-        await self._coordinator.submit(execution, take_back_overdue)
+        with suppress(NoETLError):  # it is looked at again in the next round
+            await self._coordinator.submit(execution, take_back_overdue)
 
 
 def take_back_overdue(turn: Turn) -> None:
-    """What is overdue may be claimed again, and fails when it was lost too often."""
+    """What is overdue may be claimed again, and fails when it was lost too often.
+
+    What does not fit into the turn is still overdue in the next round.
+    """
     for row in _overdue_commands(turn.running, turn.now):
+        if turn.is_full:
+            return
         if row.claim < row.attempts_max:
             turn.running.void.add(row.command_id)
             continue
@@ -51,6 +62,8 @@ def take_back_overdue(turn: Turn) -> None:
         failed = CommandFailed(error=Failure(kind="lease_lost", message=message), claim=row.claim)
         turn.add(about_command(failed, row.command_id))
     for frame in _overdue_frames(turn.running, turn.now):
+        if turn.is_full:
+            return
         reports.abandon_frame(turn, frame)
 
 

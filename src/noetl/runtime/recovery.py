@@ -1,12 +1,16 @@
 """After a start: find what was running, void the leases that died with us, and go on."""
 
+from contextlib import suppress
+
 from noetl.domain.projection import ProjectionQuery
+from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.kernel.scope import Scope
 from noetl.ports.projection_store import ProjectionStore
 from noetl.runtime import reports
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.projector import Projector
+from noetl.runtime.seats import Seats
 from noetl.runtime.turn import Turn
 
 PAGE = 1_000
@@ -30,7 +34,8 @@ class Recovery:
             for execution in await self._with_status(scope, status)
         ]
         for execution in found:
-            await self._coordinator.submit(execution, lambda turn: void_leases(turn, dead))
+            with suppress(NoETLError):  # one that cannot be read must not hold up the others
+                await void_leases(self._coordinator, execution, dead)
         return found
 
     async def _with_status(self, scope: Scope, status: str) -> list[ExecutionId]:
@@ -51,10 +56,24 @@ class Recovery:
             after = page[-1].projection_id
 
 
-def void_leases(turn: Turn, dead: frozenset[WorkerId]) -> None:
+async def void_leases(
+    coordinator: Coordinator, execution: ExecutionId, dead: frozenset[WorkerId]
+) -> None:
+    """Work of these workers may be claimed again, but for what their newest boot holds."""
+    while await coordinator.submit(execution, lambda turn: _void(turn, dead, coordinator.seats)):
+        pass
+
+
+def _void(turn: Turn, dead: frozenset[WorkerId], seats: Seats) -> bool:
+    """Returns whether there is more than fits into a turn."""
     for row in turn.state.commands.values():
-        if row.worker_id in dead:
+        if row.worker_id in dead and not seats.is_current(row.worker_id, row.boot_id):
             turn.running.void.add(row.command_id)
     for frame in list(turn.state.frames.values()):
-        if frame.worker_id in dead:
-            reports.abandon_frame(turn, frame)
+        held_by = turn.running.incarnations.get(frame.frame_id)
+        if frame.worker_id not in dead or seats.is_incarnation(frame.worker_id, held_by):
+            continue
+        if turn.is_full:
+            return True
+        reports.abandon_frame(turn, frame)
+    return False

@@ -23,8 +23,9 @@ from noetl.kernel.ids import CommandId, FrameId, LoopId, WorkerId
 from noetl.kernel.instant import plus
 from noetl.runtime.turn import Turn, about_command, about_frame
 
-RENEWED_BELOW = 0.67
-"""The part of a lease below which a heartbeat renews it."""
+RENEWED_BELOW = 0.9
+"""The part of a lease below which a heartbeat renews it: a worker whose heartbeat was answered
+counts on this much of a lease from then on."""
 
 
 def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
@@ -48,8 +49,12 @@ def held_frame(turn: Turn, frame: FrameId, attempt: int, worker: str) -> FrameRo
 
 def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
     """Workers ask often, to hear of a cancel soon; the log hears only of leases that need it."""
-    lease_until = plus(turn.now, seconds=lease_seconds)
     held = _held(turn, beat)
+    if isinstance(held, FrameRow):
+        stage = turn.state.stages.get(held.stage_id)
+        policy = {} if stage is None else stage.frame_policy
+        lease_seconds = float(policy.get("lease_seconds", lease_seconds))
+    lease_until = plus(turn.now, seconds=lease_seconds)
     if held.lease_until is not None and held.lease_until > plus(
         turn.now, seconds=lease_seconds * RENEWED_BELOW
     ):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from noetl.decider.plan import Plan
 from noetl.decider.view import facts_of
-from noetl.domain.events import CommandIssued, Event, StageOpened
+from noetl.domain.events import CommandIssued, Event, FrameDispatched, StageOpened
 from noetl.domain.events.envelope import Envelope, Source
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve
@@ -12,7 +12,7 @@ from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import EMPTY_STREAM, StoredEvent, StreamHead
 from noetl.domain.work import Facts
-from noetl.kernel.ids import CommandId, ExecutionId, LoopId
+from noetl.kernel.ids import CommandId, ExecutionId, FrameId, LoopId
 from noetl.wire.codec import Sealer, open_stored
 
 
@@ -27,6 +27,8 @@ class Running:
         self.accumulator = Accumulator(ExecutionState())
         self.facts: dict[CommandId | LoopId, Facts] = {}
         self.void: set[CommandId] = set()  # commands whose holder is known to be gone
+        self.incarnations: dict[FrameId, int | None] = {}  # of the holders of frames
+        self.recorded_version = 0  # the state may be ahead of the log while a turn is appended
 
     @property
     def execution_id(self) -> ExecutionId:
@@ -40,6 +42,11 @@ class Running:
     def is_over(self) -> bool:
         return self.state.execution.status in TERMINAL
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the log holds everything that this state says."""
+        return self.head.version == self.recorded_version
+
     def apply(self, envelope: Envelope, event: Event) -> None:
         """Fold one event. Work sees the execution as it was when the work was issued."""
         evolve(self.accumulator, envelope, event)
@@ -48,11 +55,14 @@ class Running:
             self.facts[envelope.command_id] = facts_of(self.state)
         elif isinstance(event, StageOpened) and event.loop_id is not None:
             self.facts[event.loop_id] = facts_of(self.state)
+        elif isinstance(event, FrameDispatched) and envelope.frame_id is not None:
+            self.incarnations[envelope.frame_id] = event.incarnation
 
     def apply_stored(self, page: Iterable[StoredEvent]) -> None:
         for stored in page:
             recorded = open_stored(stored)
             self.apply(recorded.envelope, recorded.event)
+        self.recorded_version = self.head.version
 
     def forget_ended_work(self) -> None:
         """Facts of work that is over are of no use to anybody."""
@@ -61,3 +71,5 @@ class Running:
             if key not in state.loop_work:
                 del self.facts[key]
         self.void &= state.commands.keys()
+        for frame in [frame for frame in self.incarnations if frame not in state.frames]:
+            del self.incarnations[frame]

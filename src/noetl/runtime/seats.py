@@ -1,11 +1,17 @@
 """Workers at the desk: how much each can take, and the work that lies ready for it."""
 
 import asyncio
+import hashlib
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from noetl.domain.work import Work, WorkerIdentity
 from noetl.kernel.ids import ExecutionId, WorkerId
-from noetl.kernel.instant import Instant
+from noetl.kernel.instant import Instant, plus
+
+AWAY_SECONDS = 5.0
+"""A worker that asks again and again, instead of waiting, is quicker than this."""
 
 
 class Seat:
@@ -18,6 +24,33 @@ class Seat:
         self.mailbox: list[Work] = []
         self.has_mail = asyncio.Event()
         self.seen_at = seen_at
+        self.incarnation = incarnation_of(worker)
+        self._listeners = 0
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """While the worker waits for an answer that can bring it work."""
+        self._listeners += 1
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+
+    def is_there(self, now: Instant) -> bool:
+        """A worker that has gone must not be given work that it will never fetch."""
+        return self._listeners > 0 or now <= plus(self.seen_at, seconds=AWAY_SECONDS)
+
+    def promise(self) -> None:
+        self.free -= 1
+        self.promised += 1
+
+    def free_slot(self) -> None:
+        """Its work ends in the turn that is being taken: the slot can have what follows from it."""
+        self.free += 1
+
+    def keep_slot(self) -> None:
+        """That turn could not be appended: the work has not ended."""
+        self.free -= 1
 
     def deliver(self, work: Work) -> None:
         self.promised -= 1
@@ -33,6 +66,11 @@ class Seat:
         taken, self.mailbox = self.mailbox, []
         self.has_mail.clear()
         return taken
+
+
+def incarnation_of(worker: WorkerIdentity) -> int:
+    """The boot as a number: what `frame.dispatched` keeps of it."""
+    return int.from_bytes(hashlib.sha256(worker.boot_id.encode()).digest()[:6])
 
 
 class Seats:
@@ -52,16 +90,29 @@ class Seats:
     def find(self, worker_id: WorkerId) -> Seat | None:
         return self._seats.get(worker_id)
 
-    def free(self) -> Seat | None:
+    def free(self, now: Instant) -> Seat | None:
         """The next worker with a free slot, in turns so that all of them get some."""
         for worker_id, seat in self._seats.items():
-            if seat.free > 0:
+            if seat.free > 0 and seat.is_there(now):
                 self._seats.move_to_end(worker_id)
                 return seat
         return None
 
-    def remove(self, worker_id: WorkerId) -> None:
-        self._seats.pop(worker_id, None)
+    def is_current(self, worker_id: WorkerId | None, boot_id: str | None) -> bool:
+        """Whether this is the newest boot of the worker that we know of."""
+        seat = self._seats.get(worker_id or WorkerId(""))
+        return seat is not None and seat.worker.boot_id == boot_id
+
+    def is_incarnation(self, worker_id: WorkerId | None, incarnation: int | None) -> bool:
+        seat = self._seats.get(worker_id or WorkerId(""))
+        return seat is not None and seat.incarnation == incarnation
+
+    def remove(self, worker: WorkerIdentity) -> bool:
+        """A worker that was followed by another boot of itself has no seat to give up."""
+        if not self.is_current(worker.worker_id, worker.boot_id):
+            return False
+        del self._seats[worker.worker_id]
+        return True
 
     def all(self) -> list[Seat]:
         return list(self._seats.values())

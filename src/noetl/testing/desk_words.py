@@ -1,0 +1,141 @@
+"""What is said at a work desk: workers, the ends of their work, and playbooks to get work from."""
+
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events.values import Failure
+from noetl.domain.work import (
+    ChildRequest,
+    CommandReport,
+    CommandWork,
+    FrameReport,
+    Heartbeat,
+    Report,
+    Reported,
+    RowOutcome,
+    Work,
+    WorkerIdentity,
+)
+from noetl.kernel.errors import ClaimLost
+from noetl.kernel.ids import WorkerId
+from noetl.templates.recorded import inline_result
+
+CHAIN = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: chain, path: desk/chain}
+workflow:
+  - step: first
+    tool: {kind: noop}
+    next: {arcs: [{step: second}]}
+  - step: second
+    tool: {kind: noop}
+"""
+
+ROWS = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: rows, path: desk/rows}
+workload: {count: 3}
+workflow:
+  - step: each
+    loop:
+      in: "{{ range(workload.count) | list }}"
+      iterator: item
+      spec: {mode: parallel, max_in_flight: 100, frame: {max_rows: 1, row_concurrency: 1}}
+    tool: {kind: noop}
+    next: {arcs: [{step: after}]}
+  - step: after
+    tool: {kind: noop}
+"""
+
+
+def worker(name: str = "worker", *, boot: str = "1", slots: int = 100) -> WorkerIdentity:
+    return WorkerIdentity(worker_id=WorkerId(name), boot_id=boot, slots=slots)
+
+
+def ended(work: Work, by: WorkerIdentity, value: Any = None) -> Report:
+    """The report of work that went well."""
+    if isinstance(work, CommandWork):
+        return CommandReport(
+            execution_id=work.execution_id,
+            command_id=work.command_id,
+            claim=work.claim,
+            worker_id=by.worker_id,
+            result=inline_result(value),
+        )
+    rows = range(work.first_index, work.first_index + work.row_count)
+    return FrameReport(
+        execution_id=work.execution_id,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+        attempt=work.attempt,
+        worker_id=by.worker_id,
+        row_count=work.row_count,
+        outcomes=tuple(RowOutcome(index=row, status="ok", value=value) for row in rows),
+    )
+
+
+def failed(work: Work, by: WorkerIdentity, failure: Failure) -> Report:
+    return msgspec.structs.replace(ended(work, by), error=failure)
+
+
+def beat(work: Work, by: WorkerIdentity) -> Heartbeat:
+    if isinstance(work, CommandWork):
+        return Heartbeat(
+            execution_id=work.execution_id,
+            worker_id=by.worker_id,
+            claim=work.claim,
+            command_id=work.command_id,
+        )
+    return Heartbeat(
+        execution_id=work.execution_id,
+        worker_id=by.worker_id,
+        claim=work.attempt,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+    )
+
+
+def claim_of(work: Work) -> int:
+    return work.claim if isinstance(work, CommandWork) else work.attempt
+
+
+def name_of(work: Work) -> str:
+    return work.command_id if isinstance(work, CommandWork) else work.frame_id
+
+
+def types(events: list[RecordedEvent]) -> list[str]:
+    return [recorded.envelope.event_type for recorded in events]
+
+
+def count(events: list[RecordedEvent], event_type: str) -> int:
+    return types(events).count(event_type)
+
+
+async def said_to(asked: Awaitable[Reported]) -> str:
+    """What became of a report: `recorded`, `duplicate` or `lost`."""
+    try:
+        return "duplicate" if (await asked).duplicate else "recorded"
+    except ClaimLost:
+        return "lost"
+
+
+def child_of(work: Work, path: str) -> ChildRequest:
+    step, visit = work.step, work.visit
+    if isinstance(work, CommandWork):
+        return ChildRequest(
+            execution_id=work.execution_id,
+            command_id=work.command_id,
+            cycle=f"{work.execution_id}/{step}/{visit}/0/call/1",
+            path=path,
+        )
+    return ChildRequest(
+        execution_id=work.execution_id,
+        stage_id=work.stage_id,
+        cycle=f"{work.execution_id}/{step}/{visit}/{work.first_index}/call/1",
+        path=path,
+    )
