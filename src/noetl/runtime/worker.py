@@ -26,7 +26,7 @@ from noetl.runtime.frames import Frames
 from noetl.runtime.worker_commands import Commands, Pipelines
 from noetl.runtime.worker_failures import failure_of
 from noetl.runtime.worker_heart import Heart
-from noetl.runtime.worker_hold import Beats, Held
+from noetl.runtime.worker_hold import BEATS_PER_LEASE_IN_NEED, Beats, Held
 from noetl.runtime.worker_patience import insisted
 from noetl.runtime.worker_slots import Place, Slots
 
@@ -173,8 +173,7 @@ class Worker:
     async def _finish(self, held: Held, place: Place) -> _Handed:
         try:
             await place.come_back()
-            if not held.is_safe:  # the claim waited so long that its lease may be over
-                await self._heart.beat(held)
+            await self._make_sure(held)
             end = await self._end(held)
             handed = await self._deliver(held, end.report)
         except ClaimLost:
@@ -184,6 +183,25 @@ class Worker:
             with suppress(NoETLError):  # what is left of it disturbs nobody
                 await self._frames.forget(held.work)
         return handed
+
+    async def _make_sure(self, held: Held) -> None:
+        """A claim may have waited so long that its lease, counted from before it, is over already.
+
+        Then only a renewal tells how long it is ours, and a desk renews no lease that is young.
+        """
+        seconds = held.work.lease_seconds
+        ends_at = self._clock.monotonic() + seconds  # at the very latest
+        while not held.is_safe:
+            if held.ended_as is not None or self._clock.monotonic() >= ends_at:
+                raise ClaimLost(held.name, "was not confirmed while its lease could last")
+            try:
+                await self._heart.beat(held)
+            except (ClaimLost, InvariantBroken):
+                raise
+            except NoETLError:  # the desk is away; it may come back in time
+                held.beat_again_soon()
+            if not held.is_safe:
+                await self._clock.sleep(seconds / BEATS_PER_LEASE_IN_NEED)
 
     async def _end(self, held: Held) -> _End:
         """The boundary of the service: whatever goes wrong in here is said in a report."""

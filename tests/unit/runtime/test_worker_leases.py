@@ -229,28 +229,6 @@ async def test_a_lease_counts_from_before_the_request_that_confirmed_it() -> Non
     assert seen == [True, False]
 
 
-async def test_work_from_a_claim_that_waited_long_is_confirmed_before_it_starts(gate: Gate) -> None:
-    scene = Scene(Behaving(gate), slots=1)
-    async with scene.running():
-        await scene.clock.advance(100)  # the claim waits all this time
-        await scene.do(command("a"))
-
-        assert scene.desk.said == ["register", "claim", "heartbeat"]
-        assert gate.inside == ["a"]
-
-
-async def test_work_from_a_claim_that_waited_long_is_dropped_when_it_is_gone(gate: Gate) -> None:
-    scene = Scene(Behaving(gate), slots=1)
-    scene.desk.trouble = {"heartbeat": [GONE]}
-    async with scene.running():
-        await scene.clock.advance(100)
-        await scene.do(command("a"))
-
-        assert gate.inside == []
-        assert scene.worker.counts == WorkerCounts(lost=1)
-        assert scene.worker.free_slots == 1
-
-
 @pytest.mark.parametrize("at_once", [1, 3])
 async def test_a_frame_without_a_lease_starts_no_row_and_reports_nothing(at_once: int) -> None:
     scenes: list[Scene] = []
