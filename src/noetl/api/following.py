@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -17,6 +18,9 @@ LOOK_SECONDS = 5.0
 """Another process may append without telling us: the log is looked at this often."""
 
 PAGE_EVENTS = 200
+Form = Literal["rows", "stored"]
+"""Flat rows to look at, or the log's own rows, which prove themselves."""
+
 _ENDS = (PlaybookCompleted, PlaybookFailed, ExecutionCancelled)
 
 
@@ -27,35 +31,36 @@ class Following:
         self._coordinator = coordinator
         self._log = log
         self._waiting: dict[ExecutionId, set[asyncio.Event]] = {}
-        self._is_closed = False
+        self.is_closed = False
         coordinator.listeners.append(self._heard)
 
     def close(self) -> None:
         """Streams end; whoever reads them comes back with the last id that they saw."""
-        self._is_closed = True
+        self.is_closed = True
         self._coordinator.listeners.remove(self._heard)
         for waiting in self._waiting.values():
             for news in waiting:
                 news.set()
 
     async def stream(
-        self, execution: ExecutionId, after_version: int, *, is_over: bool
+        self, execution: ExecutionId, after_version: int, *, is_over: bool, form: Form
     ) -> AsyncIterator[bytes]:
         """Ends when the execution does; `is_over`: it had ended when the caller looked."""
         news = asyncio.Event()
         self._waiting.setdefault(execution, set()).add(news)
         version = after_version
         try:
-            while not self._is_closed:
+            while not self.is_closed:
                 news.clear()
                 page = await self._log.read(execution, after_version=version, limit=PAGE_EVENTS)
                 for stored in page:
                     recorded = open_stored(stored)
                     version = stored.stream_version
                     is_over = isinstance(recorded.event, _ENDS)
-                    row = msgspec.json.encode(event_row(recorded))
+                    shown = stored if form == "stored" else event_row(recorded)
                     name = recorded.envelope.event_type.encode()
-                    yield b"id: %d\nevent: %s\ndata: %s\n\n" % (version, name, row)
+                    data = msgspec.json.encode(shown)
+                    yield b"id: %d\nevent: %s\ndata: %s\n\n" % (version, name, data)
                 if page:
                     continue
                 if is_over:

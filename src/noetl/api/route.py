@@ -35,7 +35,8 @@ class Asked(Generic[B, Q]):
     query: Q
     path: Mapping[str, str]
     headers: Mapping[str, str]
-    is_internal: bool = False
+    is_internal: bool
+    is_gone: Callable[[], Awaitable[bool]]  # whether the caller has hung up
 
     @property
     def scope(self) -> Scope:
@@ -97,6 +98,7 @@ async def read(request: Request, route: AnyRoute, services: ApiServices) -> Aske
         path=request.path_params,
         headers=request.headers,
         is_internal=getattr(request.state, "is_internal", False),
+        is_gone=request.is_disconnected,
     )
 
 

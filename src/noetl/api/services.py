@@ -53,10 +53,14 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     keys: Keys = Keys()
     version: str = ""
 
-    async def state(self, execution: ExecutionId) -> ExecutionState:
-        """As it is now: in memory while it runs, else folded from the log."""
+    async def check_scope(self, execution: ExecutionId) -> None:
+        """Another tenant's execution is not found, so nobody learns that it exists."""
         if await self.log.scope_of(execution) != self.scope:
             raise ExecutionNotFound(execution)
+
+    async def state(self, execution: ExecutionId) -> ExecutionState:
+        """As it is now: in memory while it runs, else folded from the log."""
+        await self.check_scope(execution)
         running = self.coordinator.running.get(execution)
         if running is not None and running.head.version > 0:
             return running.state

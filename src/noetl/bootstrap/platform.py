@@ -59,7 +59,7 @@ async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIter
     Without `create` an embedded log must be there already: looking at one never makes one.
     """
     async with AsyncExitStack() as stack:
-        payloads = _open_payloads(settings)
+        payloads = open_payloads(settings)
         stack.push_async_callback(payloads.close)
         if settings.log_url == "sqlite:" and create:
             yield await _embedded(settings, payloads, stack)
@@ -147,7 +147,7 @@ def _vault(settings: Settings) -> AesVault:
     return AesVault(load_key(Path(settings.home), settings.secret_key), random_bytes)
 
 
-def _open_payloads(settings: Settings) -> PayloadStore:
+def open_payloads(settings: Settings) -> PayloadStore:
     if settings.payload_url == "file:":
         return FilesystemPayloadStore(settings.payload_path)
     try:

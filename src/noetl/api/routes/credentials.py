@@ -108,7 +108,7 @@ ROUTES = (
     post("/api/credentials", "Keep a credential", put, body=NewAsked, gives=CredentialEntry),
     get("/api/credentials", "Credentials, never their data", listed, query=ListedBy, gives=Items),
     get(
-        "/api/credentials/{name}",
+        "/api/credentials/{name:path}",
         "A credential by name or id",
         show,
         query=Shown,
@@ -116,7 +116,7 @@ ROUTES = (
     ),
     Route(
         method="DELETE",
-        path="/api/credentials/{name}",
+        path="/api/credentials/{name:path}",
         summary="Remove a credential",
         endpoint=remove,
         body=Nothing,

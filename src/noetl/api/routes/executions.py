@@ -9,9 +9,10 @@ from noetl.api.paging import EventPage, PageAsked, Pagination, page_of
 from noetl.api.route import Asked, Nothing, get
 from noetl.decider.plan import plan_of
 from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.log import StoredEvent
 from noetl.kernel.instant import Instant
 from noetl.runtime.effects import EffectEntry
-from noetl.runtime.executions import ExecutionView, LoopProgress
+from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
 from noetl.runtime.explain import explain
 
 HUNDRED = 100
@@ -80,6 +81,11 @@ class StatusAsked(msgspec.Struct, frozen=True, kw_only=True):
     full: bool = False
 
 
+class LogAsked(msgspec.Struct, frozen=True, kw_only=True):
+    after_version: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 100
+
+
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
     effects: list[EffectEntry]
@@ -138,6 +144,18 @@ async def events(asked: Asked[Nothing, PageAsked]) -> ExecutionEvents:
         events=page.events,
         pagination=page.pagination,
     )
+
+
+async def log(asked: Asked[Nothing, LogAsked]) -> list[StoredEvent]:
+    await asked.services.check_scope(asked.execution)
+    query = asked.query
+    return await asked.services.log.read(
+        asked.execution, after_version=query.after_version, limit=query.limit
+    )
+
+
+async def outcome(asked: Asked[Nothing, Nothing]) -> Outcome:
+    return await asked.services.executions.outcome(asked.scope, asked.execution)
 
 
 async def status(asked: Asked[Nothing, StatusAsked]) -> Status:
@@ -237,6 +255,8 @@ ROUTES = (
     ),
     get(f"{_ONE}/status", "How far it came", status, query=StatusAsked, gives=Status),
     get(f"{_ONE}/events", "Its events", events, query=PageAsked, gives=ExecutionEvents),
+    get(f"{_ONE}/log", "Its rows of the log", log, query=LogAsked, gives=list[StoredEvent]),
+    get(f"{_ONE}/outcome", "How it ended, with its result", outcome, gives=Outcome),
     get(f"{_ONE}/effects", "The ledger of its effects", effects, gives=Effects),
     get(f"{_ONE}/explain", "Why it waits", explained, gives=Explained),
 )

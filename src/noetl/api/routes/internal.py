@@ -43,7 +43,7 @@ ROUTES = (
         media_type=MEDIA_TYPE,
     ),
     get(
-        "/api/internal/credentials/{name}",
+        "/api/internal/credentials/{name:path}",
         "A credential with its data",
         credential,
         gives=OpenCredential,

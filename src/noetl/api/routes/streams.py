@@ -1,17 +1,20 @@
 """An execution's events as they happen."""
 
 from http import HTTPStatus
+from typing import Annotated
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from noetl.api.following import Form
 from noetl.api.route import Asked, Nothing, get
 from noetl.domain.execution.rows import TERMINAL
 from noetl.kernel.errors import RequestInvalid
 
 
 class FollowAsked(msgspec.Struct, frozen=True, kw_only=True):
-    after_version: int = 0
+    after_version: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
+    form: Form = "rows"
 
 
 async def follow(asked: Asked[Nothing, FollowAsked]) -> Response:
@@ -23,7 +26,7 @@ async def follow(asked: Asked[Nothing, FollowAsked]) -> Response:
     if is_over and version >= (await services.log.head(execution)).version:
         return Response(status_code=HTTPStatus.NO_CONTENT)  # tells a browser not to come back
     return StreamingResponse(
-        services.following.stream(execution, version, is_over=is_over),
+        services.following.stream(execution, version, is_over=is_over, form=asked.query.form),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )

@@ -1,5 +1,8 @@
 """The work desk over HTTP: the messages of the port, as JSON."""
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 from noetl.api.route import Asked, Nothing, post
 from noetl.domain.work import (
     ChildRequest,
@@ -21,6 +24,11 @@ from noetl.domain.work_messages import (
     Claimed,
 )
 
+LOOK_SECONDS = 1.0
+
+_B = TypeVar("_B")
+_T = TypeVar("_T")
+
 
 async def register(asked: Asked[WorkerIdentity, Nothing]) -> Acknowledged:
     await asked.services.desk.register(asked.body)
@@ -28,10 +36,25 @@ async def register(asked: Asked[WorkerIdentity, Nothing]) -> Acknowledged:
 
 
 async def claim(asked: Asked[Claim, Nothing]) -> Claimed:
-    """Waits for work; a worker that went away meanwhile loses it when the lease runs out."""
+    """Waits for work, but not for the sake of a worker that has hung up."""
     body = asked.body
-    work = await asked.services.desk.claim(body.worker, body.free_slots, body.wait_seconds)
+    desk = asked.services.desk
+    work = await _patiently(
+        asked, body.wait_seconds, lambda wait: desk.claim(body.worker, body.free_slots, wait)
+    )
     return Claimed(work=tuple(work))
+
+
+async def _patiently(
+    asked: Asked[_B, Nothing], wait_seconds: float, ask: Callable[[float], Awaitable[_T]]
+) -> _T:
+    """Asks again and again, so that a caller who went away is noticed, and a server can stop."""
+    left = wait_seconds
+    while True:
+        answer = await ask(min(left, LOOK_SECONDS))
+        left -= LOOK_SECONDS
+        if answer or left <= 0 or asked.services.following.is_closed or await asked.is_gone():
+            return answer
 
 
 async def heartbeat(asked: Asked[Heartbeat, Nothing]) -> LeaseAnswer:
@@ -54,8 +77,11 @@ async def child(asked: Asked[ChildRequest, Nothing]) -> ChildNamed:
 
 
 async def await_child(asked: Asked[ChildWait, Nothing]) -> ChildAnswer:
-    outcome = await asked.services.desk.await_child(
-        asked.execution, wait_seconds=asked.body.wait_seconds
+    desk = asked.services.desk
+    outcome = await _patiently(
+        asked,
+        asked.body.wait_seconds,
+        lambda wait: desk.await_child(asked.execution, wait_seconds=wait),
     )
     return ChildAnswer(outcome=outcome)
 

@@ -1,0 +1,107 @@
+"""A worker on another machine: its work comes from a server, its payloads from a shared store."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
+from noetl.adapters.system.chance import new_uuid
+from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.platform import open_payloads
+from noetl.bootstrap.settings import Settings, child_environment
+from noetl.client.connection import Connection
+from noetl.client.credentials import HttpCredentialStore
+from noetl.client.playbooks import HttpPlaybooks
+from noetl.client.work_desk import HttpWorkDesk
+from noetl.domain.work import WorkerIdentity
+from noetl.kernel.ids import WorkerId
+from noetl.pipeline.interpreter import Interpreter
+from noetl.ports.clock import Clock
+from noetl.ports.payload_store import PayloadStore
+from noetl.ports.tool_services import ToolServices
+from noetl.runtime.worker import Worker, WorkerServices
+from noetl.tools.registry import Tools
+
+
+async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
+    """Works until SIGTERM or SIGINT, then lets what runs come to its end; a second one drops it.
+
+    Large results and the journals of frames are in the settings' payload store and home: workers
+    that take over from each other share both.
+    """
+    async with AsyncExitStack() as stack:
+        connection = Connection(server_url, settings.internal_key or settings.api_key)
+        stack.push_async_callback(connection.close)
+        payloads = open_payloads(settings)
+        stack.push_async_callback(payloads.close)
+        clock = SystemClock()
+        desk = HttpWorkDesk(connection)
+        tools = Tools(_tool_services(settings, payloads, clock, desk))
+        stack.push_async_callback(tools.close)
+        credentials = HttpCredentialStore(connection, settings.scope)
+        services = WorkerServices(
+            desk=desk,
+            pipelines=Interpreter(tools, credentials, payloads, clock, new_uuid),
+            playbooks=HttpPlaybooks(connection),
+            payloads=payloads,
+            journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
+            clock=clock,
+        )
+        await _work(Worker(_identity(slots), services))
+
+
+async def _work(worker: Worker) -> None:
+    working = asyncio.create_task(worker.run())
+    draining: list[asyncio.Task[None]] = []
+
+    def stop() -> None:
+        if draining:
+            working.cancel()
+        else:
+            draining.append(asyncio.create_task(worker.drain()))
+
+    with _on_signals(stop):
+        try:
+            await asyncio.wait([working])
+        finally:
+            working.cancel()
+            await asyncio.gather(working, *draining, return_exceptions=True)
+    if not working.cancelled():
+        working.result()
+
+
+def _tool_services(
+    settings: Settings, payloads: PayloadStore, clock: Clock, desk: HttpWorkDesk
+) -> ToolServices:
+    return ToolServices(
+        payloads=payloads,
+        clock=clock,
+        desk=desk,
+        folder=Path(settings.home) / "work",
+        base=Path.cwd(),
+        environment=child_environment(),
+        python_processes_max=settings.processors,
+        python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
+    )
+
+
+def _identity(slots: int) -> WorkerIdentity:
+    """The same process keeps its name; a new one is another worker."""
+    name = f"{socket.gethostname()}-{os.getpid()}"
+    return WorkerIdentity(worker_id=WorkerId(name), boot_id=new_uuid(), slots=slots)
+
+
+@contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop)
+    try:
+        yield
+    finally:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(each)
