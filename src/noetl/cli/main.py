@@ -5,16 +5,29 @@ import sys
 import click
 
 from noetl import __version__
-from noetl.cli.log import log
-from noetl.cli.playbooks import playbooks
-from noetl.cli.replay import replay
-from noetl.kernel.errors import NoETLError, SettingInvalid
+from noetl.cli.lazy import LazyCommands
+from noetl.cli.output import tell
+from noetl.kernel.errors import NoETLError, PlaybookInvalid, RequestInvalid, SettingInvalid
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_TRY_AGAIN = 3
 
+_PLACES = {
+    "credentials": "noetl.cli.credentials:credentials",
+    "doctor": "noetl.cli.doctor:doctor",
+    "executions": "noetl.cli.executions:executions",
+    "explain": "noetl.cli.explain:explain",
+    "log": "noetl.cli.log:log",
+    "playbooks": "noetl.cli.playbooks:playbooks",
+    "replay": "noetl.cli.replay:replay",
+    "run": "noetl.cli.run:run",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    commands=LazyCommands(_PLACES), context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="noetl")
 def commands() -> None:
     """An event-sourced runtime for data playbooks.
@@ -23,29 +36,35 @@ def commands() -> None:
     """
 
 
-commands.add_command(log)
-commands.add_command(playbooks)
-commands.add_command(replay)
-
-
 def main() -> None:
     """Exit codes: 0 done, 1 no, 2 wrong usage, 3 try again."""
     try:
         commands(standalone_mode=False)
     except NoETLError as error:
-        click.echo(f"{error.code}: {error}", err=True)
+        tell(f"{error.code}: {error}")
         sys.exit(_exit_code(error))
     except click.ClickException as error:
-        error.show()
+        _explain(error)
         sys.exit(error.exit_code)
     except click.Abort:
-        sys.exit(1)
+        tell("stopped")
+        sys.exit(EXIT_FAILED)
     except OSError as error:  # stdout is a full disk, a folder is not ours, …
-        click.echo(f"the system refused: {error}", err=True)
-        sys.exit(1)
+        tell(f"the system refused: {error}")
+        sys.exit(EXIT_FAILED)
+
+
+def _explain(error: click.ClickException) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    tell(f"usage: {error.format_message()}")
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        tell(f"help: {context.command_path} --help")
 
 
 def _exit_code(error: NoETLError) -> int:
-    if isinstance(error, SettingInvalid):
+    if isinstance(error, (SettingInvalid, PlaybookInvalid)) or type(error) is RequestInvalid:
         return EXIT_USAGE
-    return EXIT_TRY_AGAIN if error.retryable else 1
+    return EXIT_TRY_AGAIN if error.retryable else EXIT_FAILED

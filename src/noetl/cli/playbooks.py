@@ -1,5 +1,6 @@
-"""`noetl playbooks …`: check playbooks before they run."""
+"""`noetl playbooks …`: check playbooks, keep them in the catalogue, and look them up."""
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -7,26 +8,30 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.cli.output import print_json
-from noetl.dsl.check import Checked, check
-from noetl.dsl.load import BYTES_MAX
-from noetl.dsl.problems import Problem
+from noetl.bootstrap.checking import check, is_other_kind
+from noetl.bootstrap.platform import Platform, open_platform
+from noetl.bootstrap.settings import load_settings
+from noetl.cli import options
+from noetl.cli.files import PATH, read_file
+from noetl.cli.output import count, print_fields, print_json, print_table, say, shown, tell
+from noetl.cli.problems import problem_line, summary
+from noetl.cli.references import parse_reference
+from noetl.domain.catalog import CatalogEntry
+from noetl.dsl.check import Checked
 from noetl.dsl.schema import playbook_schema
+from noetl.ports.catalog import LIST_ENTRIES_MAX
+from noetl.runtime.playbooks import Playbooks, Registered
+
+_files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 
 
 @click.group()
 def playbooks() -> None:
-    """Check playbooks before they run."""
+    """Check playbooks, register them and look them up."""
 
 
 @playbooks.command(name="check")
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True),
-)
+@_files
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
 def check_files(files: Sequence[str], as_json: bool) -> None:
     """Say everything that is wrong with playbooks, and how to fix it.
@@ -34,7 +39,7 @@ def check_files(files: Sequence[str], as_json: bool) -> None:
     `-` reads standard input. Warnings do not count as wrong. Exit code 0 when every file is in
     order, 1 when one is not, 2 when one cannot be read.
     """
-    answers = {file: check(_read(file)) for file in files}
+    answers = {file: check(read_file(file)) for file in files}
     for file, checked in answers.items():
         if as_json:
             print_json(_as_json(file, checked))
@@ -42,7 +47,7 @@ def check_files(files: Sequence[str], as_json: bool) -> None:
             _print(file, checked)
     failed = [file for file, checked in answers.items() if not checked.is_sound]
     if failed and not as_json:
-        click.echo(_summary(answers, len(failed)), err=True)
+        tell(summary(answers, len(failed)))
     sys.exit(1 if failed else 0)
 
 
@@ -52,36 +57,92 @@ def schema() -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(playbook_schema()), indent=2))
 
 
-def _read(file: str) -> bytes:
-    """One byte more than allowed is enough to know that it is too large."""
-    try:
-        with click.open_file(file, "rb") as stream:
-            data: bytes = stream.read(BYTES_MAX + 1)
-            return data
-    except OSError as error:
-        raise click.UsageError(f"{file} cannot be read: {error.strerror}") from error
+@playbooks.command()
+@_files
+@options.as_json_lines
+def register(files: Sequence[str], as_json: bool) -> None:
+    """Keep playbooks in the catalogue under their own paths.
+
+    A text that differs from the newest version is a new version. When one file is wrong, none is
+    registered.
+
+    \b
+    noetl playbooks register flows/*.yaml
+    """
+    texts = {file: read_file(file) for file in files}
+    answers = {file: check(text) for file, text in texts.items()}
+    failed = [file for file, checked in answers.items() if not checked.is_sound]
+    for file, checked in answers.items():
+        for problem in checked.problems:
+            tell(problem_line(file, problem))
+    if failed:
+        tell(f"{summary(answers, len(failed))}; nothing was registered")
+        sys.exit(2)
+    for registered in asyncio.run(_register(list(texts.values()))):
+        entry = registered.entry
+        if as_json:
+            print_json({**msgspec.to_builtins(entry), "is_new": registered.is_new})
+        else:
+            news = "registered" if registered.is_new else "known"
+            say(f"{news}: {shown(entry.path)}@{entry.version}")
+
+
+@playbooks.command(name="list")
+@click.option("--path", help="All versions of this one playbook.")
+@options.as_json_lines
+def list_all(path: str | None, as_json: bool) -> None:
+    """List registered playbooks: the newest version of each, or all versions of one.
+
+    \b
+    noetl playbooks list --path guides/hello
+    """
+    entries = asyncio.run(_list(path))
+    if as_json:
+        for entry in entries:
+            print_json(entry)
+        return
+    if not entries:
+        tell("no playbooks; register one: noetl playbooks register FILE")
+        return
+    rows = [(each.path, each.version, each.registered_at, each.description) for each in entries]
+    print_table(("path", "version", "registered", "description"), rows)
+
+
+@playbooks.command()
+@click.argument("reference", metavar="PATH[@VERSION]")
+@click.option("--text", "with_text", is_flag=True, help="Print the playbook's text and no more.")
+@options.as_json
+def show(reference: str, with_text: bool, as_json: bool) -> None:
+    """Show a registered playbook, the newest version or the one that is named.
+
+    \b
+    noetl playbooks show guides/hello@2 --text
+    """
+    entry, text = asyncio.run(_find(reference))
+    if as_json:
+        print_json({**msgspec.to_builtins(entry), **({"text": text} if with_text else {})})
+    elif with_text:
+        say(text.removesuffix("\n"))
+    else:
+        print_fields(
+            {
+                "path": entry.path,
+                "version": entry.version,
+                "name": entry.name,
+                "description": entry.description,
+                "registered": entry.registered_at,
+                "digest": entry.digest,
+                "id": entry.catalog_id,
+            }
+        )
+        tell(f"next: noetl run {shown(entry.path)}")
 
 
 def _print(file: str, checked: Checked) -> None:
     for problem in checked.problems:
-        click.echo(_line(file, problem))
+        say(problem_line(file, problem))
     if checked.playbook is not None:
-        click.echo(f"{file}: ok, {_count(len(checked.playbook.steps), 'step')}")
-
-
-def _line(file: str, problem: Problem) -> str:
-    place = f"{file}:{problem.line}:{problem.column}"
-    return f"{place}: {problem.severity}: {problem.message}; {problem.fix}"
-
-
-def _summary(answers: dict[str, Checked], failed: int) -> str:
-    problems = [problem for checked in answers.values() for problem in checked.problems]
-    errors = sum(problem.severity == "error" for problem in problems)
-    return f"{_count(errors, 'error')} in {failed} of {_count(len(answers), 'file')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+        say(f"{file}: ok, {count(len(checked.playbook.steps), 'step')}")
 
 
 def _as_json(file: str, checked: Checked) -> dict[str, Any]:
@@ -91,3 +152,38 @@ def _as_json(file: str, checked: Checked) -> dict[str, Any]:
         "digest": checked.digest,
         "problems": [msgspec.to_builtins(problem) for problem in checked.problems],
     }
+
+
+async def _register(texts: Sequence[bytes]) -> list[Registered]:
+    settings = load_settings()
+    async with open_platform(settings) as platform:
+        catalogue = _catalogue(platform)
+        return [await catalogue.register(settings.scope, text) for text in texts]
+
+
+async def _list(path: str | None) -> list[CatalogEntry]:
+    """In order of path; without a path only the newest version of each."""
+    settings = load_settings()
+    found: dict[object, CatalogEntry] = {}
+    async with open_platform(settings, create=False) as platform:
+        after = ("", 0)
+        while page := await platform.catalog.list(settings.scope, path=path, after=after):
+            for entry in page:
+                found[entry.path if path is None else entry.version] = entry
+            after = (page[-1].path, page[-1].version)
+            if len(page) < LIST_ENTRIES_MAX:
+                break
+    return list(found.values())
+
+
+async def _find(reference: str) -> tuple[CatalogEntry, str]:
+    settings = load_settings()
+    path, version = parse_reference(reference)
+    async with open_platform(settings, create=False) as platform:
+        catalogue = _catalogue(platform)
+        entry = await catalogue.find(settings.scope, path, version)
+        return entry, await catalogue.text(settings.scope, entry)
+
+
+def _catalogue(platform: Platform) -> Playbooks:
+    return Playbooks(platform.catalog, platform.payloads, is_other_kind)

@@ -1,0 +1,36 @@
+"""`noetl doctor`: is everything in order here, and if not, what to do."""
+
+import asyncio
+import sys
+
+import click
+import msgspec
+
+from noetl.cli import options
+from noetl.cli.doctor_checks import Finding, examine
+from noetl.cli.output import print_json, say, shown
+
+
+@click.command()
+@options.as_json
+def doctor(as_json: bool) -> None:
+    """Check settings, home, log, payload store, clock, Python, extras and disk.
+
+    Each line says ok, warn or bad, and what to do. Exit code 1 when something is bad.
+
+    \b
+    noetl doctor --json
+    """
+    findings = asyncio.run(examine())
+    is_sound = all(finding.verdict != "bad" for finding in findings)
+    if as_json:
+        print_json({"ok": is_sound, "checks": [msgspec.to_builtins(each) for each in findings]})
+    else:
+        for finding in findings:
+            say(_line(finding))
+    sys.exit(0 if is_sound else 1)
+
+
+def _line(finding: Finding) -> str:
+    line = f"{finding.verdict:<5} {finding.name:<9} {shown(finding.message)}"
+    return line if finding.advice is None else f"{line}; {shown(finding.advice)}"

@@ -1,0 +1,74 @@
+"""How an execution ended: the answer on stdout, and what to do next on stderr."""
+
+from typing import Any
+
+from noetl.cli.output import count, print_json, print_value, seconds_shown, shown, tell
+from noetl.runtime.executions import Outcome
+
+EXIT_DONE = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_TRY_AGAIN = 3
+
+
+def report(outcome: Outcome, *, as_json: bool, is_quiet: bool) -> int:
+    """Returns the exit code."""
+    if as_json:
+        print_json(_plain(outcome))
+    elif outcome.result is not None:
+        print_value(outcome.result)
+    if outcome.status == "COMPLETED":
+        if not is_quiet:
+            tell(_completed(outcome))
+        return EXIT_DONE
+    _explain(outcome)
+    return EXIT_FAILED
+
+
+def left(execution: str, goes_on: str, *, as_json: bool) -> int:
+    """It has not ended; we leave it."""
+    if as_json:
+        print_json({"execution_id": execution, "status": "RUNNING"})
+    tell(f"left: execution {execution} has not ended; {goes_on}")
+    tell(f"next: noetl executions show {execution}")
+    return EXIT_TRY_AGAIN
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    error = outcome.error
+    return {
+        "execution_id": outcome.execution_id,
+        "status": outcome.status,
+        "result": outcome.result,
+        "error": None if error is None else {"step": outcome.step, **_error(outcome)},
+        "events": outcome.events,
+        "duration_seconds": outcome.duration_seconds,
+    }
+
+
+def _error(outcome: Outcome) -> dict[str, Any]:
+    error = outcome.error
+    assert error is not None
+    return {
+        "kind": error.kind,
+        "message": error.message,
+        "code": error.code,
+        "detail": error.detail,
+    }
+
+
+def _completed(outcome: Outcome) -> str:
+    spent = (
+        "" if outcome.duration_seconds is None else f", {seconds_shown(outcome.duration_seconds)}"
+    )
+    return f"completed: execution {outcome.execution_id}, {count(outcome.events, 'event')}{spent}"
+
+
+def _explain(outcome: Outcome) -> None:
+    status = outcome.status.lower()
+    where = "" if outcome.step is None else f"step {shown(outcome.step)}: "
+    error = outcome.error
+    why = "" if error is None else f"{where}{shown(error.kind)}: {shown(error.message)}"
+    tell(f"{status}: {why}" if why else f"{status}: execution {outcome.execution_id}")
+    tell(f"next: noetl executions show {outcome.execution_id}")
+    tell(f"      noetl executions retry {outcome.execution_id}")

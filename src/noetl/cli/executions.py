@@ -1,0 +1,207 @@
+"""`noetl executions …`: look at executions. What changes them is in `steering`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from noetl.bootstrap.platform import open_platform
+from noetl.bootstrap.running import holder_of
+from noetl.bootstrap.settings import Settings, load_settings
+from noetl.cli import options
+from noetl.cli.lazy import LazyCommands
+from noetl.cli.output import (
+    print_fields,
+    print_json,
+    print_table,
+    say,
+    seconds_shown,
+    shown,
+    tell,
+)
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.projection import QUERY_RECORDS_MAX
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.scope import Scope
+from noetl.ports.event_log import PAGE_EVENTS_MAX
+from noetl.runtime.effects import EffectEntry
+from noetl.runtime.executions import Executions, ExecutionView, LoopProgress
+from noetl.runtime.projector import Projector
+
+STATUSES = ("RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
+
+_execution = click.argument("execution", metavar="ID", type=ExecutionId)
+
+_PLACES = {
+    name: f"noetl.cli.{module}:{name}"
+    for module, names in {
+        "watch": ("watch",),
+        "steering": ("cancel", "pause", "resume", "retry"),
+    }.items()
+    for name in names
+}
+
+
+@click.group(commands=LazyCommands(_PLACES))
+def executions() -> None:
+    """Look at executions, stop them, and run them again."""
+
+
+@executions.command(name="list")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES, case_sensitive=False),
+    help="Only executions in this state.",
+)
+@click.option("--path", help="Only executions of this playbook.")
+@click.option("--limit", type=click.IntRange(1, QUERY_RECORDS_MAX), default=20, show_default=True)
+@options.as_json_lines
+def list_all(status: str | None, path: str | None, limit: int, as_json: bool) -> None:
+    """List executions, the newest first.
+
+    \b
+    noetl executions list --status failed --limit 5
+    """
+    views = asyncio.run(_list(status, path, limit))
+    if as_json:
+        for view in views:
+            print_json(view)
+        return
+    if not views:
+        tell("no executions; run a playbook: noetl run FILE")
+        return
+    rows = [
+        (v.execution_id, v.status, v.path, v.started_at, _spent(v), v.error_kind) for v in views
+    ]
+    print_table(("id", "status", "playbook", "started", "took", "error"), rows)
+
+
+@executions.command()
+@_execution
+@options.as_json
+def show(execution: ExecutionId, as_json: bool) -> None:
+    """Show one execution: how far it is, how it ended, and how to go on."""
+    view = asyncio.run(_show(execution))
+    if as_json:
+        print_json(view)
+        return
+    print_fields(
+        {
+            "execution": view.execution_id,
+            "playbook": f"{view.path}@{view.version}",
+            "status": view.status,
+            "step": view.current_step,
+            "started": view.started_at,
+            "ended": view.ended_at,
+            "took": _spent(view),
+            "events": view.event_count,
+            "parent": view.parent_execution_id,
+            **{f"loop {each.step}": _loop(each) for each in view.loop_progress},
+            "error": None if view.error is None else f"{view.error_kind}: {view.error}",
+        }
+    )
+    for command in _next(view):
+        tell(f"next: noetl {command}")
+
+
+@executions.command()
+@_execution
+@click.option("--type", "event_type", help="Only events of this type, e.g. step.exit.")
+@click.option("--after", "after_version", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--limit", type=click.IntRange(1, PAGE_EVENTS_MAX), default=100, show_default=True)
+@options.as_json_lines
+def events(execution: ExecutionId, as_json: bool, **given: Any) -> None:
+    """Show what happened, event by event.
+
+    \b
+    noetl executions events ID --type step.exit --json
+    """
+    recorded = asyncio.run(_events(execution, given))
+    for each in recorded:
+        envelope = each.envelope
+        if as_json:
+            print_json({"envelope": envelope, "event": each.event})
+            continue
+        step = getattr(each.event, "step", None) or ""
+        say(
+            f"{envelope.stream_version:>6}  {envelope.event_time}"
+            f"  {shown(envelope.event_type):<22}  {shown(step)}".rstrip()
+        )
+    if len(recorded) == given["limit"]:
+        tell(f"more: --after {recorded[-1].envelope.stream_version}")
+
+
+@executions.command()
+@_execution
+@options.as_json_lines
+def effects(execution: ExecutionId, as_json: bool) -> None:
+    """Show the ledger: what fired, what ran again, and what may have and nobody knows."""
+    entries = asyncio.run(_effects(execution))
+    if as_json:
+        for entry in entries:
+            print_json(entry)
+        return
+    if not entries:
+        tell("no effects: nothing that it did could happen twice")
+        return
+    rows = [(e.state, e.count, e.cycle, "yes" if e.adopted else None, e.time) for e in entries]
+    print_table(("state", "count", "cycle", "adopted", "time"), rows)
+
+
+def _spent(view: ExecutionView) -> str | None:
+    return None if view.duration_seconds is None else seconds_shown(view.duration_seconds)
+
+
+def _loop(loop: LoopProgress) -> str:
+    total = "" if loop.total is None else f" of {loop.total:,}"
+    visit = "" if loop.visit == 1 else f", visit {loop.visit}"
+    return f"{loop.done + loop.failed:,}{total} rows, {loop.failed:,} failed ({loop.mode}{visit})"
+
+
+def _next(view: ExecutionView) -> list[str]:
+    """The commands that people want after this answer."""
+    execution = view.execution_id
+    if view.status == "PAUSED":
+        return [f"executions resume {execution}"]
+    if view.status not in TERMINAL:
+        return [f"explain {execution}", f"executions watch {execution}"]
+    if view.status == "COMPLETED":
+        return []
+    return [f"executions events {execution}", f"executions retry {execution}"]
+
+
+@asynccontextmanager
+async def _reading(settings: Settings) -> AsyncIterator[tuple[Executions, Scope]]:
+    async with open_platform(settings, create=False) as platform:
+        stores = platform.log, platform.projections, platform.payloads
+        yield Executions(*stores), settings.scope
+
+
+async def _list(status: str | None, path: str | None, limit: int) -> list[ExecutionView]:
+    settings = load_settings()
+    async with open_platform(settings, create=False) as platform:
+        if holder_of(settings) is None:  # nobody keeps the read models up to date
+            projector = Projector(platform.log, platform.projections, platform.snapshots)
+            while await projector.advance():
+                pass
+        executions = Executions(platform.log, platform.projections, platform.payloads)
+        wanted = None if status is None else status.upper()
+        return await executions.list(settings.scope, status=wanted, path=path, limit=limit)
+
+
+async def _show(execution: ExecutionId) -> ExecutionView:
+    async with _reading(load_settings()) as (executions, scope):
+        return await executions.show(scope, execution)
+
+
+async def _effects(execution: ExecutionId) -> list[EffectEntry]:
+    async with _reading(load_settings()) as (executions, scope):
+        return await executions.effects(scope, execution)
+
+
+async def _events(execution: ExecutionId, given: dict[str, Any]) -> list[RecordedEvent]:
+    async with _reading(load_settings()) as (executions, scope):
+        return await executions.events(scope, execution, **given)

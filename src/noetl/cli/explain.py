@@ -1,0 +1,48 @@
+"""`noetl explain`: why is it waiting? Answered from the log."""
+
+import asyncio
+
+import click
+
+from noetl.bootstrap.checking import is_other_kind
+from noetl.bootstrap.platform import open_platform
+from noetl.bootstrap.running import holder_of
+from noetl.bootstrap.settings import load_settings
+from noetl.cli import options
+from noetl.cli.output import print_json, say, shown, tell
+from noetl.decider.plan import plan_of
+from noetl.domain.execution.rows import TERMINAL
+from noetl.kernel.ids import ExecutionId
+from noetl.runtime.executions import Executions
+from noetl.runtime.explain import explain as sentences_of
+from noetl.runtime.playbooks import Playbooks
+
+
+@click.command()
+@click.argument("execution", metavar="ID", type=ExecutionId)
+@options.as_json
+def explain(execution: ExecutionId, as_json: bool) -> None:
+    """Say in plain words what an execution does, and what it waits for.
+
+    \b
+    noetl explain 380519836747313152
+    """
+    status, sentences = asyncio.run(_explain(execution))
+    if as_json:
+        print_json({"execution_id": execution, "status": status, "sentences": sentences})
+        return
+    for sentence in sentences:
+        say(shown(sentence))
+    if status not in TERMINAL and holder_of(load_settings()) is None:
+        tell("no process runs it now; it goes on with: noetl dev")
+
+
+async def _explain(execution: ExecutionId) -> tuple[str, list[str]]:
+    settings = load_settings()
+    async with open_platform(settings, create=False) as platform:
+        executions = Executions(platform.log, platform.projections, platform.payloads)
+        state = await executions.state(settings.scope, execution)
+        digest = state.execution.playbook_digest or ""
+        playbooks = Playbooks(platform.catalog, platform.payloads, is_other_kind)
+        plan = plan_of(await playbooks.load(settings.scope, digest), digest)
+        return state.execution.status, sentences_of(state, plan, platform.clock())

@@ -1,0 +1,132 @@
+"""Follow an execution to its end, show how far it is, and let a person stop it."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Protocol
+
+from noetl.bootstrap.running import system_clock
+from noetl.cli.output import tell
+from noetl.cli.progress import Progress, StepProgress
+from noetl.cli.progress_text import TextProgress
+from noetl.cli.runs import Happened, Runs
+from noetl.kernel.errors import StateRefuses
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.instant import Instant
+
+
+class Display(Protocol):
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+    def show(self, rows: list[StepProgress]) -> None: ...
+
+
+class Silence:
+    """For `--quiet`: what must be said is said, and nothing is shown."""
+
+    def begin(self) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        tell(line)
+
+    def show(self, rows: list[StepProgress]) -> None:
+        pass
+
+
+class Lines(Silence):
+    """Where stderr is a file or a pipe: one line per step."""
+
+    def __init__(self, now: Callable[[], Instant]) -> None:
+        self._text = TextProgress()
+        self._now = now
+
+    def show(self, rows: list[StepProgress]) -> None:
+        for line in self._text.lines(rows, self._now()):
+            tell(line)
+
+
+class Following:
+    """Takes events, keeps the progress, and tells the display."""
+
+    def __init__(self, is_quiet: bool) -> None:
+        self.progress = Progress()
+        self.display = self._chosen(is_quiet)
+
+    def __call__(self, events: Sequence[Happened]) -> None:
+        for each in events:
+            rows = self.progress.take(each.envelope, each.event)
+            if rows:  # shown at once: the next event may change them
+                self.display.show(rows)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        self.display.begin()
+        try:
+            yield
+        finally:
+            self.display.end()
+
+    def _chosen(self, is_quiet: bool) -> Display:
+        now = system_clock().now
+        if is_quiet:
+            return Silence()
+        if not sys.stderr.isatty():
+            return Lines(now)
+        # Only a terminal needs the library that draws, and it takes a tenth of a second to load.
+        drawn: Display = import_module("noetl.cli.progress_live").LiveProgress(self.progress, now)
+        return drawn
+
+
+async def until_over(
+    runs: Runs, execution: ExecutionId, display: Display, timeout_seconds: float | None
+) -> bool:
+    """Whether it came to its end: not when the time is over or a person leaves.
+
+    The first Ctrl-C cancels the execution, the second leaves it as it is.
+    """
+    waiting = asyncio.create_task(runs.until_over(execution))
+    wishes: list[asyncio.Task[None]] = []
+
+    def interrupted() -> None:
+        if wishes:
+            waiting.cancel()
+            return
+        display.say("cancelling; Ctrl-C again leaves at once")
+        wishes.append(asyncio.create_task(_cancel(runs, execution)))
+
+    with _on_interrupt(interrupted):
+        done, _ = await asyncio.wait([waiting], timeout=timeout_seconds)
+        waiting.cancel()
+        for wish in wishes:
+            wish.cancel()
+        await asyncio.gather(*wishes, return_exceptions=True)
+    if done and not waiting.cancelled():
+        waiting.result()
+        return True
+    return False
+
+
+async def _cancel(runs: Runs, execution: ExecutionId) -> None:
+    with suppress(StateRefuses):  # it has just ended by itself
+        await runs.cancel(execution, "Ctrl-C")
+
+
+@contextmanager
+def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, act)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

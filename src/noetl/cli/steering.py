@@ -1,0 +1,170 @@
+"""`noetl executions cancel, pause, resume, retry`: through whoever runs the execution."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from noetl.bootstrap.settings import load_settings
+from noetl.cli import options
+from noetl.cli.connection import Reach, connected
+from noetl.cli.ending import EXIT_DONE, left, report
+from noetl.cli.following import Following, until_over
+from noetl.cli.output import print_json, tell
+from noetl.cli.runs import Runs, ignore
+from noetl.kernel.errors import StateRefuses
+from noetl.kernel.ids import ExecutionId, StepName
+
+Act = Callable[[Runs], Awaitable[None]]
+
+_execution = click.argument("execution", metavar="ID", type=ExecutionId)
+_reason = click.option("--reason", help="Why, for the record.")
+_detach = click.option(
+    "--detach", "is_detached", is_flag=True, help="Do not wait for the end; needs a server."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How to go on to the end, or not."""
+
+    reach: Reach
+    as_json: bool
+    is_quiet: bool
+    is_detached: bool
+
+
+@click.command()
+@_execution
+@_reason
+@click.option("--no-cascade", is_flag=True, help="Leave its sub-playbooks running.")
+@options.is_sure
+@options.server
+@options.as_json
+def cancel(execution: ExecutionId, is_sure: bool, as_json: bool, **given: Any) -> None:
+    """End an execution, and the sub-playbooks it started. What was recorded stays.
+
+    \b
+    noetl executions cancel ID --reason "wrong month" --yes
+    """
+    options.ask(f"cancel the execution {execution}?", is_sure)
+    asyncio.run(_cancel(execution, as_json, given))
+
+
+@click.command()
+@_execution
+@_reason
+@options.server
+@options.as_json
+def pause(execution: ExecutionId, reason: str | None, server: str | None, as_json: bool) -> None:
+    """Start nothing new in an execution; what runs comes to its end."""
+    asyncio.run(_pause(execution, reason, server))
+    if as_json:
+        print_json({"execution_id": execution, "status": "PAUSED"})
+    else:
+        tell(f"paused: go on with: noetl executions resume {execution}")
+
+
+@click.command()
+@_execution
+@_detach
+@options.server
+@options.timeout
+@options.quiet
+@options.as_json
+def resume(execution: ExecutionId, **given: Any) -> None:
+    """Go on with an execution that was paused, or that no process runs any more.
+
+    Without a server it runs here, to its end, as with `noetl run`.
+
+    \b
+    noetl executions resume ID
+    """
+
+    async def act(runs: Runs) -> None:
+        try:
+            await runs.resume(execution)
+        except StateRefuses:
+            # Opening the engine goes on with what was open, and may have come to its end.
+            if not runs.has_seen_end(execution):
+                raise
+
+    sys.exit(asyncio.run(_carried_on(execution, act, _manner(given))))
+
+
+@click.command()
+@_execution
+@click.option("--from", "step", metavar="STEP", help="Default: the step that failed.")
+@_reason
+@_detach
+@options.server
+@options.timeout
+@options.quiet
+@options.as_json
+def retry(execution: ExecutionId, step: StepName | None, reason: str | None, **given: Any) -> None:
+    """Run an ended execution again, from the step that failed or from any other.
+
+    Effects that were recorded are not repeated. Without a server it runs here, to its end.
+
+    \b
+    noetl executions retry ID --from load
+    """
+
+    async def act(runs: Runs) -> None:
+        await runs.retry(execution, step, reason)
+
+    sys.exit(asyncio.run(_carried_on(execution, act, _manner(given))))
+
+
+def _manner(given: dict[str, Any]) -> Manner:
+    return Manner(
+        reach=Reach(given["server"], given["timeout"]),
+        as_json=given["as_json"],
+        is_quiet=given["is_quiet"],
+        is_detached=given["is_detached"],
+    )
+
+
+async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) -> None:
+    cascade = not given["no_cascade"]
+    reach = Reach(given["server"], does_work=False)
+    async with connected(load_settings(), reach, ignore) as runs:
+        cancelled = await runs.cancel(execution, given["reason"], cascade=cascade)
+    if as_json:
+        print_json({"execution_id": execution, "status": "CANCELLED", "cancelled": cancelled})
+        return
+    for each in cancelled:
+        tell(f"cancelled: execution {each}")
+
+
+async def _pause(execution: ExecutionId, reason: str | None, server: str | None) -> None:
+    async with connected(load_settings(), Reach(server, does_work=False), ignore) as runs:
+        await runs.pause(execution, reason)
+
+
+async def _carried_on(execution: ExecutionId, act: Act, manner: Manner) -> int:
+    following = Following(manner.is_quiet)
+    async with connected(load_settings(), manner.reach, following) as runs:
+        if manner.is_detached and not runs.is_server:
+            raise click.UsageError("--detach needs a server; start one: noetl dev")
+        with following.shown():
+            await act(runs)
+            if manner.is_detached:
+                return _detached(execution, manner.as_json)
+            reach = manner.reach
+            is_over = await until_over(runs, execution, following.display, reach.seconds_left)
+        if not is_over:
+            return left(execution, runs.goes_on, as_json=manner.as_json)
+        outcome = await runs.outcome(execution)
+    return report(outcome, as_json=manner.as_json, is_quiet=manner.is_quiet)
+
+
+def _detached(execution: ExecutionId, as_json: bool) -> int:
+    if as_json:
+        print_json({"execution_id": execution, "status": "RUNNING"})
+    else:
+        tell(f"goes on: noetl executions watch {execution}")
+    return EXIT_DONE

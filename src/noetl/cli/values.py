@@ -1,0 +1,82 @@
+"""What a run is given on the command line: `--set`, `--payload` and `--input` as one mapping."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from noetl.cli.files import read_file
+from noetl.dsl.load import load
+from noetl.dsl.nodes import to_plain
+from noetl.dsl.scalars import ScalarRefused, resolve
+
+_COLLECTION = ("{", "[", '"', "'")
+
+
+def payload_of(
+    input_file: str | None, payload: str | None, settings: Sequence[str]
+) -> dict[str, Any]:
+    """The file first, the payload over it, single settings over both."""
+    merged: dict[str, Any] = {}
+    if input_file is not None:
+        merged = parse_mapping(read_file(input_file), f"--input {input_file}")
+    if payload is not None:
+        merged = overlaid(merged, parse_mapping(payload.encode(), "--payload"))
+    for setting in settings:
+        keys, value = parse_setting(setting)
+        merged = overlaid(merged, _nested(keys, value))
+    return merged
+
+
+def parse_setting(text: str) -> tuple[list[str], Any]:
+    """`a.b=3` is `["a", "b"], 3`. A value is read as in a playbook: `on` is text, `007` is 7."""
+    name, equals, value = text.partition("=")
+    keys = name.strip().split(".")
+    if not equals or not all(keys):
+        raise click.UsageError(f"--set {text!r} is not key=value; e.g. --set city=Lima")
+    return keys, parse_value(value, f"--set {name}")
+
+
+def parse_value(text: str, where: str) -> Any:
+    """Lists, maps and quoted text as YAML or JSON; everything else as one word."""
+    if text.lstrip().startswith(_COLLECTION):
+        return _loaded(text.encode(), where)
+    try:
+        return resolve(text)
+    except ScalarRefused as refused:
+        raise click.UsageError(f"{where}: {refused}") from refused
+
+
+def overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps are merged key by key; anything else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        known = merged.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            merged[key] = overlaid(known, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _nested(keys: Sequence[str], value: Any) -> dict[str, Any]:
+    for key in reversed(keys):
+        value = {key: value}
+    nested: dict[str, Any] = value
+    return nested
+
+
+def parse_mapping(data: bytes, where: str) -> dict[str, Any]:
+    value = _loaded(data, where)
+    if not isinstance(value, dict):
+        raise click.UsageError(f'{where} is not a map; write names and values: {{"city": "Lima"}}')
+    return value
+
+
+def _loaded(data: bytes, where: str) -> Any:
+    loaded = load(data)
+    for problem in loaded.problems.sorted():
+        if problem.severity == "error":
+            place = f"{where}:{problem.line}:{problem.column}"
+            raise click.UsageError(f"{place}: {problem.message}; {problem.fix}")
+    return None if loaded.root is None else to_plain(loaded.root)

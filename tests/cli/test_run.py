@@ -1,0 +1,173 @@
+"""`noetl run` as scripts and people use it: exit codes, a clean stdout, advice on stderr."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, NOETL, SLOW, Shell, ended
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_a_file_runs_to_its_result(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("hello.yaml", HELLO), "--set", "who=Ada")
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == {"greeting": "hello Ada!"}
+    shown, ending = done.stderr.splitlines()
+    assert shown.startswith("✓ start  ")
+    assert ending.startswith("completed: execution ")
+
+
+def test_json_is_one_object_with_everything(shell: Shell) -> None:
+    answer = shell.json("run", shell.write("hello.yaml", HELLO))
+    assert set(answer) == {
+        "execution_id", "status", "result", "error", "events", "duration_seconds",
+    }  # fmt: skip
+    assert (answer["status"], answer["error"]) == ("COMPLETED", None)
+    assert answer["result"] == {"greeting": "hello world!"}
+    assert answer["events"] > 5
+
+
+def test_quiet_shows_nothing_but_the_result(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("hello.yaml", HELLO), "--quiet")
+    assert done.stderr == ""
+    assert json.loads(done.stdout)
+
+
+def test_nested_settings_input_and_payload_reach_the_playbook(shell: Shell) -> None:
+    shell.write("hello.yaml", HELLO)
+    shell.write("input.json", '{"who": "file", "sign": {"mark": "?"}}')
+    answer = shell.json(
+        "run", "hello.yaml", "--input", "input.json", "--payload", '{"who": "payload"}',
+        "--set", "sign.mark=.",
+    )  # fmt: skip
+    assert answer["result"] == {"greeting": "hello payload."}
+
+
+def test_a_registered_playbook_runs_by_path_and_version(shell: Shell) -> None:
+    shell.noetl("playbooks", "register", shell.write("hello.yaml", HELLO))
+    shell.noetl(
+        "playbooks", "register", shell.write("hello.yaml", HELLO.replace("hello {", "hi {"))
+    )
+    assert shell.json("run", "guides/hello")["result"] == {"greeting": "hi world!"}
+    assert shell.json("run", "guides/hello@1")["result"] == {"greeting": "hello world!"}
+
+
+def test_a_playbook_can_come_from_standard_input(shell: Shell) -> None:
+    assert json.loads(shell.noetl("run", "-", stdin=HELLO).stdout) == {"greeting": "hello world!"}
+
+
+def test_a_sub_playbook_comes_with_it(shell: Shell) -> None:
+    shell.write("hello.yaml", HELLO)
+    shell.write(
+        "parent.yaml",
+        HELLO.split("metadata")[0]
+        + "metadata: {name: parent, path: guides/parent}\n"
+        + "workflow:\n"
+        + "  - {step: start, tool: {kind: playbook, path: guides/hello, input: {who: child}}}\n",
+    )
+    assert shell.json("run", "parent.yaml")["error"]["kind"] == "not_found"
+    answer = shell.json("run", "parent.yaml", "--with", "hello.yaml")
+    assert answer["status"] == "COMPLETED"
+    assert "hello child!" in json.dumps(answer["result"])
+
+
+def test_a_loop_says_its_rows_on_one_line(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("loop.yaml", LOOP))
+    assert done.stdout == "6\n"
+    lines = done.stderr.splitlines()
+    assert [line.split()[1] for line in lines[:3]] == ["start", "each", "finish"]
+    assert "each  6 rows" in lines[1]
+
+
+def test_a_failure_names_step_kind_message_and_the_next_command(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("needs.yaml", NEEDS_FILE), "--json")
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert (answer["status"], answer["result"]) == ("FAILED", None)
+    assert answer["error"]["step"] == "looks"
+    assert "✗ looks" in done.stderr
+    assert f"failed: step looks: {answer['error']['kind']}: " in done.stderr
+    assert f"noetl executions show {answer['execution_id']}" in done.stderr
+    assert f"noetl executions retry {answer['execution_id']}" in done.stderr
+
+
+def test_a_wrong_file_is_explained_by_line_and_leaves_no_trace(shell: Shell) -> None:
+    shell.write("wrong.yaml", HELLO.replace("kind: python", "kind: pithon"))
+    done = shell.noetl("run", "wrong.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "wrong.yaml:7:13: error: " in done.stderr
+    assert not (shell.folder / ".noetl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("nowhere.yaml",), "cannot be read"),
+        (("guides/nowhere",), "entry_not_found"),
+        (("guides/hello@newest",), "PATH@VERSION"),
+        (("hello.yaml", "--set", "who"), "key=value"),
+        (("hello.yaml", "--payload", "["), "not YAML"),
+        (("hello.yaml", "--payload", "[]"), "is not a map"),
+        (("hello.yaml", "--input", "nowhere.json"), "does not exist"),
+        (("hello.yaml", "--with", "nowhere.yaml"), "does not exist"),
+        (("hello.yaml", "--timeout", "-1"), "--timeout"),
+        ((), "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_two(shell: Shell, arguments: tuple[str, ...], says: str) -> None:
+    shell.write("hello.yaml", HELLO)
+    done = shell.noetl("run", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_does_not_change_the_answer(shell: Shell) -> None:
+    shell.write("loop.yaml", LOOP)
+    command = f"set -o pipefail; {NOETL} run loop.yaml 2>&1 >&3 3>&- | true; echo $?"
+    done = subprocess.run(
+        ["bash", "-c", f"exec 3>/dev/null; {command}; {NOETL} run loop.yaml | true; echo $?"],
+        cwd=shell.folder,
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["0", "0"]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_second_run_waits_for_the_first(shell: Shell) -> None:
+    shell.write("slow.yaml", SLOW)
+    shell.write("hello.yaml", HELLO)
+    first = shell.begin("run", "slow.yaml", "--set", f"file={shell.folder}/begun", "--json")
+    shell.until("begun")
+    hurried = shell.noetl("run", "hello.yaml", "--timeout", "0.3")
+    assert hurried.returncode == 3
+    assert "home_in_use" in hurried.stderr
+    second = shell.begin("run", "hello.yaml", "--json")
+    assert second.stderr is not None
+    assert second.stderr.readline().startswith("waiting: ")
+    (shell.folder / "begun.go").touch()
+    code, out, _ = ended(first)
+    assert (code, json.loads(out)["result"]) == (0, "went")
+    code, out, _ = ended(second)
+    assert (code, json.loads(out)["result"]) == (0, {"greeting": "hello world!"})
+
+
+def test_time_that_is_over_leaves_the_execution_to_the_next_start(shell: Shell) -> None:
+    shell.write("slow.yaml", SLOW)
+    done = shell.noetl(
+        "run", "slow.yaml", "--set", f"file={shell.folder}/begun", "--json", "--timeout", "2"
+    )
+    assert done.returncode == 3
+    execution = json.loads(done.stdout)["execution_id"]
+    assert "noetl executions resume" in done.stderr
+    (shell.folder / "begun.go").touch()
+    assert shell.json("executions", "resume", execution)["result"] == "went"
