@@ -11,7 +11,7 @@ from noetl.kernel import canonical_json
 from noetl.kernel.errors import EventInvalid
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import Need, TemplateFailed
-from noetl.templates.layered import Layered, PipelineResult, plain_result
+from noetl.templates.layered import Layered, PipelineResult, StoredResult, plain_result
 from noetl.templates.reference import Reference
 from noetl.templates.render import Needs, Verdict, judge, render
 from noetl.templates.secret import masked
@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
         raise Incomplete(Needs(frozenset({Need(value.payload, value.path)})))
     if isinstance(value, Layered):
         return _plain(value.whole)
-    if isinstance(value, PipelineResult):
+    if isinstance(value, PipelineResult | StoredResult):
         return _plain(plain_result(value))
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}

@@ -13,7 +13,7 @@ from noetl.domain.playbook.model import Arc, Step
 from noetl.kernel.ids import StepName
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateError
-from noetl.templates.layered import Outcome
+from noetl.templates.layered import Outcome, step_result
 from noetl.templates.places import for_arc, for_loop_done, for_set
 from noetl.templates.recorded import inline_result
 
@@ -138,7 +138,7 @@ def _arc_bindings(
     event = {
         "name": _main_name(outcome, names),
         "step": step,
-        "payload": envelope.result,
+        "payload": step_result(envelope.result),
         "status": envelope.status,
         "timestamp": view.state.now,
     }

@@ -39,7 +39,7 @@ def shown(value: Any) -> Any:
         return shown(value.whole)
     if isinstance(value, Reference):
         block = value.block if isinstance(value.block, dict) else {"_preview": value.block}
-        return {**block, **value.facts, "_ref": value.payload}
+        return {**block, "_ref": value.payload}
     if isinstance(value, Secret):
         return MASK
     if isinstance(value, Mapping):

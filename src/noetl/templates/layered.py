@@ -87,6 +87,14 @@ class PipelineResult:
     tasks: Mapping[str, Any]  # in the order they ended
 
 
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """A result that was too large for its event: worth what it is, and it says where it lies."""
+
+    value: Any  # plain, a PipelineResult or a Reference
+    facts: Mapping[str, Any]  # `_ref`, `_store`, `_preview`
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How a piece of work ended: the envelope around its result."""
@@ -104,6 +112,8 @@ class Outcome:
 
 def plain_result(result: Any) -> Any:
     """What a result is worth when it is passed on or recorded."""
+    if isinstance(result, StoredResult):
+        return plain_result(result.value)
     if isinstance(result, PipelineResult):
         return [None, *result.tasks.values()][-1]
     return result
@@ -112,7 +122,7 @@ def plain_result(result: Any) -> Any:
 def step_result(result: Any) -> Any:
     """What `{{ step }}` gives: the result, `.data` as another name for it, tasks by name."""
     worth = plain_result(result)
-    if not has_names(worth) and not isinstance(result, PipelineResult):
+    if not has_names(worth) and not isinstance(result, PipelineResult | StoredResult):
         return worth
     return Layered(worth, *_names_of_result(result), _Body(worth))
 
@@ -139,6 +149,9 @@ def has_names(value: Any) -> bool:
 
 
 def _names_of_result(result: Any) -> tuple[Any, ...]:
+    if isinstance(result, StoredResult):
+        # First: asking where a result lies must not open it.
+        return (result.facts, *_names_of_result(result.value))
     worth = plain_result(result)
     tasks = (_Tasks(result.tasks),) if isinstance(result, PipelineResult) else ()
     return (_Data(worth), worth, *tasks)

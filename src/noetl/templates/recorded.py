@@ -11,13 +11,16 @@ from typing import Any
 
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
-from noetl.templates.layered import PipelineResult
+from noetl.templates.layered import PipelineResult, StoredResult
 from noetl.templates.reference import UNKNOWN, Cut, Reference
 
 VALUE = "value"
 TASKS = "tasks"
 ORDER = "order"
 LOOP = "loop"
+
+KV_BYTES_MAX = 1_000_000
+"""What playbooks call a result of the key-value store; a larger one is on disk."""
 
 Fetched = Mapping[str, Any]
 """Contents of payloads by their uri, decoded."""
@@ -82,13 +85,26 @@ class RecordedResults(Mapping[str, Any]):
 
 
 def value_of(result: Result, fetched: Fetched | None = None) -> Any:
-    """What templates get: plain data, a PipelineResult, or references where it is too large."""
+    """What templates get: plain data or a PipelineResult; of a large one a StoredResult.
+
+    Inside of that are references, until somebody fetched it.
+    """
     reference = result.reference
     if reference is None:
         return _opened(result.context)
+    facts = _facts(reference, result.context)
     if fetched is not None and reference.uri in fetched:
-        return _opened(fetched[reference.uri])
-    return _opened_block(reference, result.context)
+        return StoredResult(_opened(fetched[reference.uri]), facts)
+    return StoredResult(_opened_block(reference, result.context), facts)
+
+
+def _facts(reference: ResultReference, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Playbooks tell by `_store` how large a result was, as the engines they were written for."""
+    block = context.get("extracted", {})
+    parts = (block[name] for name in (VALUE, TASKS, LOOP) if name in block)
+    is_small = (reference.byte_length or 0) < KV_BYTES_MAX
+    store = ("kv" if is_small else "disk") if reference.type == "object_store" else reference.type
+    return {"_ref": reference.uri, "_store": store, "_preview": next(parts, None)}
 
 
 def _opened(content: Mapping[str, Any]) -> Any:
@@ -108,14 +124,13 @@ def _loop_value(loop: Mapping[str, Any], rows: Any) -> dict[str, Any]:
 def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any:
     block = context.get("extracted", {})
     cut = cut_from_plain(context.get("cut", {}), block)
-    facts = {"_ref": reference.uri, "_store": reference.type, "_preview": block.get(VALUE)}
     if TASKS in block and ORDER in block:
         tasks = block[TASKS]
         inner_tasks = cut.within.get(TASKS, Cut())
         parts = {
             name: _part(reference.uri, tasks.get(name), inner_tasks.within.get(name), (TASKS, name))
             if name in tasks
-            else Reference(reference.uri, None, UNKNOWN, path=(TASKS, name), facts=facts)
+            else Reference(reference.uri, None, UNKNOWN, path=(TASKS, name))
             for name in block[ORDER]
         }
         return PipelineResult(parts)
@@ -123,15 +138,13 @@ def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any
         rows = cut.within.get(LOOP, Cut()).within.get("results", UNKNOWN)
         known = block[LOOP].get("results", [])
         path = (LOOP, "results")
-        return _loop_value(
-            block[LOOP], Reference(reference.uri, known, rows, path=path, facts=facts)
-        )
+        return _loop_value(block[LOOP], Reference(reference.uri, known, rows, path=path))
     if VALUE not in block:
-        return Reference(reference.uri, None, UNKNOWN, path=(VALUE,), facts=facts)
+        return Reference(reference.uri, None, UNKNOWN, path=(VALUE,))
     inner = cut.within.get(VALUE)
     if inner is None:
         return block[VALUE]
-    return Reference(reference.uri, block[VALUE], inner, path=(VALUE,), facts=facts)
+    return Reference(reference.uri, block[VALUE], inner, path=(VALUE,))
 
 
 def _part(uri: str, block: Any, cut: Cut | None, path: tuple[str, ...]) -> Any:

@@ -27,27 +27,17 @@ UNKNOWN = Cut()
 
 
 class Reference(Lookup):
-    """A stand-in for a value in the payload store, with the part of it that is at hand.
+    """A stand-in for a value in the payload store, with the part of it that is at hand."""
 
-    `facts` are names about the payload, not in it: `_ref`, `_store`, `_preview`.
-    """
-
-    __slots__ = ("block", "cut", "facts", "path", "payload")
+    __slots__ = ("block", "cut", "path", "payload")
 
     def __init__(
-        self,
-        payload: str,
-        block: Any = None,
-        cut: Cut = UNKNOWN,
-        *,
-        path: Path = (),
-        facts: Mapping[str, Any] | None = None,
+        self, payload: str, block: Any = None, cut: Cut = UNKNOWN, *, path: Path = ()
     ) -> None:
         self.payload = payload
         self.block = block
         self.cut = cut
         self.path = path
-        self.facts = facts or {}
 
     @property
     def kind(self) -> Kind:
@@ -70,8 +60,6 @@ class Reference(Lookup):
         return Need(self.payload, self.path)
 
     def look_up(self, key: Any) -> Any:
-        if isinstance(key, str) and key in self.facts:
-            return self.facts[key]
         if self.kind == "object":
             return self._member(key)
         if self.kind == "unknown":

@@ -66,6 +66,18 @@ workflow:
     assert (told.open, told.state.ctx) == (["last"], {"seen": 2, "left_with": 2})
 
 
+def test_the_payload_of_an_event_is_the_steps_result() -> None:
+    told = story("""
+workflow:
+  - step: start
+    tool: [{name: a, kind: noop}, {name: b, kind: noop}]
+    next: {arcs: [{step: last, when: "{{ event.payload.n == 1 and event.payload.data.n == 1 }}"}]}
+  - {step: last, tool: {kind: noop}}
+""")
+    told.complete("start", {"n": 1})
+    assert told.open == ["last"]
+
+
 JOIN = """
 workflow:
   - step: start

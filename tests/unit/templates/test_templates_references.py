@@ -20,7 +20,7 @@ WHOLE: dict[str, Any] = {
 }
 BLOCK, CUT = extract(WHOLE)
 assert CUT is not None
-FETCH = Reference(URI, BLOCK, CUT, facts={"_ref": URI, "_store": "kv"})
+FETCH = Reference(URI, BLOCK, CUT)
 BINDINGS = {"fetch": FETCH, "unknown": Reference("noetl://u"), "list": [FETCH]}
 
 
@@ -132,11 +132,6 @@ def test_needs_of_all_templates_are_collected() -> None:
     value = ["{{ fetch.rows[9].id }}", {"a": "{{ fetch.body | upper }}"}, "{{ fetch.status }}"]
 
     assert needed(value, BINDINGS) == {("rows", 9), ("body",)}
-
-
-def test_facts_about_the_payload_are_names_too() -> None:
-    assert rendered("{{ fetch._ref }} {{ fetch._store }}", BINDINGS) == f"{URI} kv"
-    assert rendered("{{ fetch._preview is defined }}", BINDINGS) is False
 
 
 def test_an_object_with_too_many_keys_does_not_guess_about_the_others() -> None:
