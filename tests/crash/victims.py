@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_SECONDS = 60.0
 
@@ -63,6 +65,13 @@ class Victims:
         assert os.WIFSIGNALED(status), f"it ended before it was killed\n{self._complaint()}"
         assert os.WTERMSIG(status) == signal.SIGKILL, status
         return words
+
+    def offspring(self) -> set[psutil.Process]:
+        """The processes that the process to be killed has started."""
+        found: set[psutil.Process] = set()
+        for victim in psutil.Process(self._zygote.pid).children():
+            found |= {*victim.children(recursive=True)}
+        return found
 
     def _tell(self, line: str) -> None:
         assert self._zygote.stdin is not None

@@ -13,12 +13,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import projector, writer
+from tests.crash import engine, projector, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "append": writer.main,
     "project": projector.main,
+    "run": engine.main,
 }
 
 

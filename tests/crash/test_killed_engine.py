@@ -1,0 +1,138 @@
+"""An engine that is killed at any moment goes on where it was: nothing lost, nothing done twice."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import pytest
+
+from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.platform import open_platform
+from noetl.kernel.ids import ExecutionId
+from noetl.runtime.verify_log import verify_log
+from tests.crash.counters import COUNTING, HONOURING, Counters
+from tests.crash.engine import settings_of
+from tests.crash.mixed import BEADS, PAGES, ROWS, expected
+from tests.crash.run_checks import check_execution, check_trace
+from tests.crash.victims import Victims, Word
+
+KILLS = 100
+KILLS_PER_EXECUTION_MAX = 9
+APPENDS_MAX = 14
+LIFE_SECONDS_MAX = 0.7
+GONE_SECONDS_MAX = 20.0
+POLL_SECONDS = 0.02
+
+pytestmark = pytest.mark.crash
+
+
+@pytest.fixture
+def counters() -> Iterator[Counters]:
+    with Counters() as counters:
+        yield counters
+
+
+class Round:
+    """One execution, killed several times and then left to its end."""
+
+    def __init__(self, victims: Victims, order: dict[str, Any]) -> None:
+        self.victims = victims
+        self.order = order
+        self.orphans: set[psutil.Process] = set()
+
+    def kill_after_appends(self, appends: int) -> Word | None:
+        """The end of the execution, or None when it was killed before."""
+        self.victims.start("run", **self.order, appends=appends)
+        return self._until("dying", "closed")
+
+    def kill_after_seconds(self, seconds: float) -> Word | None:
+        self.victims.start("run", **self.order, appends=None)
+        time.sleep(seconds)
+        return _end_in(self._killed())
+
+    def finish(self) -> Word:
+        self.victims.start("run", **self.order, appends=None)
+        end = self._until("closed")
+        assert end is not None
+        return end
+
+    def _until(self, *signs: str) -> Word | None:
+        words = [self.victims.hear(1)[0]]
+        while not any(sign in words[-1] for sign in signs):
+            words += self.victims.hear(1)
+        return _end_in(words + self._killed())
+
+    def _killed(self) -> list[Word]:
+        self.orphans |= self.victims.offspring()
+        return self.victims.kill()
+
+
+def _end_in(words: list[Word]) -> Word | None:
+    return next((word for word in words if "over" in word), None)
+
+
+def test_an_execution_ends_as_if_nothing_had_happened(
+    tmp_path: Path, victims: Victims, chance: Random, counters: Counters
+) -> None:
+    home, trace = tmp_path / "home", tmp_path / "trace"
+    ids = SnowflakeIds(7)
+    kills, executions, orphans = 0, list[ExecutionId](), set[psutil.Process]()
+    while kills < KILLS:
+        execution = ExecutionId(ids.new_id())
+        executions.append(execution)
+        order = {"home": str(home), "url": counters.url, "trace": str(trace)}
+        one = Round(victims, {**order, "execution": execution})
+        end: Word | None = None
+        for _ in range(chance.randint(1, KILLS_PER_EXECUTION_MAX)):
+            if chance.random() < 0.5:
+                end = one.kill_after_appends(chance.randint(1, APPENDS_MAX))
+            else:
+                end = one.kill_after_seconds(chance.uniform(0, LIFE_SECONDS_MAX))
+            if end is not None:
+                break
+            kills += 1
+        end = end or one.finish()
+        orphans |= one.orphans
+        assert (end["over"], end["result"]) == ("COMPLETED", expected()), end
+        asyncio.run(check(home, trace, execution, counters))
+    print(f"{kills} kills in {len(executions)} executions")
+    asyncio.run(check_whole_log(home))
+    check_that_all_are_gone(orphans)
+
+
+async def check(home: Path, trace: Path, execution: ExecutionId, counters: Counters) -> None:
+    async with open_platform(settings_of(str(home)), create=False) as platform:
+        record = await check_execution(platform, execution, counters)
+        check_trace(trace, record)
+    assert counters.of(execution, COUNTING).keys() == {
+        *(f"{execution}/page/{visit}/0/page/1" for visit in range(1, PAGES + 1)),
+        *(f"{execution}/each/1/{row}/book/1" for row in range(ROWS)),
+        *(f"{execution}/beads/1/{bead}/thread/1" for bead in range(BEADS)),
+        f"{execution}/join/1/0/second/1",
+    }
+    assert counters.of(execution, HONOURING).keys() == {
+        *(f"{execution}/each/1/{row}/reserve/1" for row in range(ROWS)),
+        f"{execution}/flaky/1/0/flaky/1",
+        f"{execution}/join/1/0/first/1",
+    }
+    (child,) = record.children
+    assert counters.of(child, COUNTING).keys() == {f"{child}/tell/1/0/tell/1"}
+    # Whoever dies between the commit of a frame and the end of its journal leaves that behind.
+    assert {path.stem for path in (home / "journals").glob(f"{execution}/*")} <= record.frames
+
+
+async def check_whole_log(home: Path) -> None:
+    async with open_platform(settings_of(str(home)), create=False) as platform:
+        report = await verify_log(platform.log)
+        assert report.is_sound, report.faults
+
+
+def check_that_all_are_gone(orphans: set[psutil.Process]) -> None:
+    deadline = time.monotonic() + GONE_SECONDS_MAX
+    while alive := [process for process in orphans if process.is_running()]:
+        assert time.monotonic() < deadline, f"processes outlive their engine: {alive}"
+        time.sleep(POLL_SECONDS)
