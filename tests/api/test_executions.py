@@ -180,6 +180,16 @@ async def test_a_state_is_replayed_at_any_point(api: Api) -> None:
     assert time["event_count"] == 0
 
 
+async def test_a_server_knows_nothing_of_other_tenants(api: Api) -> None:
+    execution = await api.start()
+    for other in ({"tenant_id": "acme"}, {"organization_id": "acme"}):
+        asked = {"execution_id": execution, **other}
+        answer = await api.call("GET", "/api/replay/state", params=asked)
+        assert (answer.status, answer.body["code"]) == (404, "execution_not_found")
+    mine = {"execution_id": execution, "tenant_id": "default", "organization_id": "default"}
+    assert (await api.call("GET", "/api/replay/state", params=mine)).status == 200
+
+
 async def test_workers_and_numbers_are_shown(api: Api) -> None:
     await api.ended(await api.start())
 

@@ -157,6 +157,31 @@ def test_what_may_be_tried_again_is_unavailable_or_in_conflict() -> None:
     assert all(issubclass(each, errors.NoETLError) for each in STATUSES)
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (errors.LogUnavailable("the log is locked"), (503, "log_unavailable", "1")),
+        (errors.InvariantBroken("row 7 of our tables"), (500, "internal", None)),
+        (RuntimeError("row 7 of our tables"), (500, "internal", None)),
+    ],
+)
+async def test_what_goes_wrong_inside_stays_inside(
+    api: Api,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    expected: tuple[int, str, str | None],
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(api.engine.starter, "start", fail)
+    answer = await api.call("POST", "/api/execute", json={"path": "x"})
+
+    told = (answer.status, answer.body["code"], answer.headers.get("Retry-After"))
+    assert told == expected
+    assert "our tables" not in str(answer)
+
+
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(-1e6, 0.2) | st.text(max_size=20),
     lambda inner: (

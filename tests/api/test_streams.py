@@ -1,7 +1,11 @@
 """Server-sent events: all that happened, then what happens, from where the reader left off."""
 
-import aiohttp
+import asyncio
 
+import aiohttp
+import pytest
+
+from noetl.api import following
 from tests.api.running import WAITING, Api
 
 
@@ -54,12 +58,16 @@ async def test_a_reader_who_has_seen_the_end_is_told_not_to_come_back(api: Api) 
     assert (answer.status, answer.body) == (204, "")
 
 
-async def test_what_happens_while_somebody_reads_is_told_at_once(api: Api) -> None:
+async def test_what_happens_while_somebody_reads_is_told_at_once(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "LOOK_SECONDS", 3_600.0)  # nobody looks: they are told
     execution = await api.start(WAITING)
     async with api.session.get(f"/api/executions/{execution}/stream") as response:
         before = await read_some(response, 3)
         await api.post(f"/api/executions/{execution}/cancel")
-        rest = parsed(await response.text())
+        async with asyncio.timeout(60):
+            rest = parsed(await response.text())
 
     assert before[0] == (1, "playbook.initialized")
     assert "execution.cancelled" in [name for _, name in rest]

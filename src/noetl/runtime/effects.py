@@ -19,7 +19,7 @@ from noetl.domain.events import (
     FrameDispatched,
     StageOpened,
 )
-from noetl.domain.events.envelope import Envelope, RecordedEvent
+from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import CommandId, EventId, FrameId, StageId, StepName
 from noetl.kernel.instant import Instant
 
@@ -71,7 +71,7 @@ class Ledger:
         envelope = recorded.envelope
         match recorded.event:
             case CommandIssued() as event:
-                self._hold(envelope.command_id, _Place(event.step, event.visit, 0))
+                self._issue(envelope.command_id, _Place(event.step, event.visit, 0))
             case CommandClaimed(claim=claim) if claim > 1:
                 self._take_over(recorded)
             case CallDone() | CallFailed() as event:
@@ -91,6 +91,14 @@ class Ledger:
     def entries(self) -> list[EffectEntry]:
         doubts = [_doubt(held) for held in self._held.values() if held.doubt is not None]
         return sorted([*self._entries.values(), *doubts], key=lambda entry: int(entry.event_id))
+
+    def _issue(self, command: CommandId | None, place: _Place) -> None:
+        """A person's retry of the same visit takes over what succeeded before."""
+        before = self._held.get(place)
+        if before is not None and command is not None:
+            self._of_command[command] = self._of_command.get(CommandId(before.name), [])
+            self._adopt(command)
+        self._hold(command, place)
 
     def _hold(self, name: CommandId | FrameId | None, place: _Place) -> None:
         if name is not None:
@@ -114,6 +122,9 @@ class Ledger:
         if held is None or command is None:
             return
         held.doubt = recorded
+        self._adopt(command)
+
+    def _adopt(self, command: CommandId) -> None:
         for event_id in self._of_command.get(command, ()):
             entry = self._entries[event_id]
             self._entries[event_id] = msgspec.structs.replace(entry, adopted=True)
@@ -126,22 +137,17 @@ class Ledger:
         self._settle(envelope.command_id)
         iteration = event.iteration or 0
         place = f"{envelope.execution_id}/{event.step}/{event.visit}/{iteration}"
-        self._keep(
-            envelope,
-            EffectEntry(
-                cycle=f"{place}/{event.task or ''}/{event.run}",
-                step=event.step,
-                task=event.task,
-                run=event.run,
-                state=state,
-                event_id=envelope.event_id,
-                time=envelope.event_time,
-            ),
+        self._entries[envelope.event_id] = EffectEntry(
+            cycle=f"{place}/{event.task or ''}/{event.run}",
+            step=event.step,
+            task=event.task,
+            run=event.run,
+            state=state,
+            event_id=envelope.event_id,
+            time=envelope.event_time,
         )
-
-    def _keep(self, envelope: Envelope, entry: EffectEntry) -> None:
-        self._entries[envelope.event_id] = entry
-        if envelope.command_id is not None:
+        # What failed is judged anew by whoever comes next: only what succeeded is surely adopted.
+        if envelope.command_id is not None and isinstance(event, CallDone):
             self._of_command.setdefault(envelope.command_id, []).append(envelope.event_id)
 
     def _frame(self, recorded: RecordedEvent, event: FrameDispatched) -> None:
@@ -167,7 +173,7 @@ class Ledger:
         first_time = int(effects.get("fired", 0)) - len(repeated)
         if first_time > 0:
             entry = _of_place(place, recorded, "fired")
-            self._keep(envelope, msgspec.structs.replace(entry, count=first_time))
+            self._entries[envelope.event_id] = msgspec.structs.replace(entry, count=first_time)
         for number, cycle in enumerate(repeated):
             key = EventId(f"{envelope.event_id}/{number}")
             self._entries[key] = _of_cycle(cycle, place, recorded)

@@ -128,8 +128,11 @@ def _lost_frames(out: list[FrameRow], now: Instant) -> Iterator[str]:
 
 
 def _children(state: ExecutionState) -> Iterator[str]:
-    for cycle, child in state.children.items():
-        yield f"Child execution {child}, asked for by {cycle}, runs or has just ended."
+    for child in state.children.values():
+        yield (
+            f"Child execution {child.execution_id}, asked for by step {child.step},"
+            " runs or has just ended."
+        )
 
 
 def _tokens(state: ExecutionState, plan: Plan) -> Iterator[str]:

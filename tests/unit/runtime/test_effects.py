@@ -112,6 +112,16 @@ def test_a_person_s_retry_has_a_command_of_its_own() -> None:
     assert entries(story) == []
 
 
+def test_a_person_s_retry_adopts_what_had_succeeded() -> None:
+    story = given(STARTED, issued(), claimed(), called(**FIRED), call_failed("http", "fired"))
+    story.when(failed(), issued(CommandId("c2"), attempt=2))
+
+    assert [(entry.state, entry.adopted) for entry in entries(story)] == [
+        ("fired", True),
+        ("fired", False),
+    ]
+
+
 def test_a_frame_tells_how_many_fired_and_names_what_ran_again() -> None:
     cycle = "7/load/1/3/pay/1"
     metrics = {"effects": {"fired": 5, "adopted": 2, "repeated": 1}, "repeated": [cycle]}

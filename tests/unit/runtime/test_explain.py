@@ -17,10 +17,11 @@ from noetl.dsl.check import check
 from noetl.kernel.ids import ExecutionId, FrameId, StepName
 from noetl.kernel.instant import Instant
 from noetl.runtime.explain import explain
-from noetl.testing.given import Story, given
+from noetl.testing.given import Story, at, given
 from tests.unit.domain.happenings import (
     ANNA,
     BERT,
+    COMMAND,
     FAILURE,
     SOON,
     STARTED,
@@ -149,9 +150,10 @@ def test_a_join_names_what_it_waits_for(plan: Plan) -> None:
 
 def test_a_child_is_named(plan: Plan) -> None:
     child = ChildStarted(cycle="1/load/1/0/ask/1", child_execution_id=ExecutionId("77"), path="x")
-    story = given(STARTED, entered("load"), issued(), claimed(), child)
+    asked = at(child, command_id=COMMAND)
+    story = given(STARTED, entered("load"), issued(), claimed(), asked)
     assert said(story, plan)[-1] == (
-        "Child execution 77, asked for by 1/load/1/0/ask/1, runs or has just ended."
+        "Child execution 77, asked for by step load, runs or has just ended."
     )
 
 
