@@ -62,6 +62,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.address = ""  # of a server, once there is one
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("NOETL_")
         } | {"NOETL_HOME": str(folder / ".noetl")}

@@ -39,7 +39,7 @@ def test_one_wrong_file_keeps_all_out(shell: Shell) -> None:
     shell.write("wrong.yaml", HELLO.replace("kind: python", "kind: pithon"))
     done = shell.noetl("playbooks", "register", "hello.yaml", "wrong.yaml")
     assert done.returncode == 2
-    assert "wrong.yaml:7:13: error: " in done.stderr
+    assert "wrong.yaml:8:13: error: " in done.stderr
     assert not (shell.folder / ".noetl").exists()
 
 

@@ -101,7 +101,7 @@ def test_a_wrong_file_is_explained_by_line_and_leaves_no_trace(shell: Shell) -> 
     shell.write("wrong.yaml", HELLO.replace("kind: python", "kind: pithon"))
     done = shell.noetl("run", "wrong.yaml")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "wrong.yaml:7:13: error: " in done.stderr
+    assert "wrong.yaml:8:13: error: " in done.stderr
     assert not (shell.folder / ".noetl").exists()
 
 

@@ -1,7 +1,8 @@
 """Who runs what a command asks for: a server, the process that holds the home, or this one."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 
 from noetl.bootstrap.home import Holder
 from noetl.bootstrap.running import engine_or_holder, system_clock
@@ -34,10 +35,26 @@ class Reach:
 
 @asynccontextmanager
 async def connected(settings: Settings, reach: Reach, follower: Follower) -> AsyncIterator[Runs]:
+    if reach.server is not None:
+        there = Holder(pid=0, address=reach.server, api_key=settings.api_key)
+        async with _server(there, follower) as runs:
+            yield runs
+        return
     opened = engine_or_holder(settings, reach.seconds_left, _waiting, has_worker=reach.does_work)
     async with opened as found:
-        assert not isinstance(found, Holder)
-        yield EngineRuns(found, follower)
+        if isinstance(found, Holder):
+            async with _server(found, follower) as runs:
+                yield runs
+        else:
+            yield EngineRuns(found, follower)
+
+
+def _server(holder: Holder, follower: Follower) -> AbstractAsyncContextManager[Runs]:
+    # Only now: the HTTP library takes a fifth of a second to load.
+    opened: AbstractAsyncContextManager[Runs] = import_module("noetl.cli.server_runs").server_runs(
+        holder, follower
+    )
+    return opened
 
 
 def _waiting(refusal: HomeInUse) -> None:

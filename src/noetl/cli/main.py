@@ -15,6 +15,7 @@ EXIT_TRY_AGAIN = 3
 
 _PLACES = {
     "credentials": "noetl.cli.credentials:credentials",
+    "dev": "noetl.cli.dev:dev",
     "doctor": "noetl.cli.doctor:doctor",
     "executions": "noetl.cli.executions:executions",
     "explain": "noetl.cli.explain:explain",
@@ -22,6 +23,7 @@ _PLACES = {
     "playbooks": "noetl.cli.playbooks:playbooks",
     "replay": "noetl.cli.replay:replay",
     "run": "noetl.cli.run:run",
+    "worker": "noetl.cli.worker:worker",
 }
 
 

@@ -11,7 +11,8 @@ quiet = click.option("--quiet", "is_quiet", is_flag=True, help="Show no progress
 server = click.option(
     "--server",
     metavar="URL",
-    help="Let this server do it. Default: the process that holds NOETL_HOME, or this one.",
+    help="Let this server do it, with NOETL_API_KEY. By default the process that holds NOETL_HOME"
+    " does it, or this one.",
 )
 timeout = click.option(
     "--timeout",

@@ -7,6 +7,7 @@ from noetl.bootstrap.engine import Engine
 from noetl.domain.events import Event
 from noetl.domain.events.envelope import Envelope
 from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.instant import Instant
 from noetl.runtime.executions import Executions, Outcome
 from noetl.runtime.starting import StartRequest
 
@@ -38,9 +39,7 @@ class Runs(Protocol):
     is_server: bool
     """It goes on without us."""
 
-    def has_seen_end(self, execution: ExecutionId) -> bool:
-        """Whether it ended since we came."""
-        ...
+    async def has_ended_since(self, execution: ExecutionId, moment: Instant) -> bool: ...
 
     async def register(self, text: bytes) -> tuple[str, int]:
         """Its path and version."""
@@ -84,8 +83,9 @@ class EngineRuns:
         if execution == self._followed:
             self._follower(events)
 
-    def has_seen_end(self, execution: ExecutionId) -> bool:
-        return self._engine.coordinator.endings.known(execution) is not None
+    async def has_ended_since(self, execution: ExecutionId, moment: Instant) -> bool:
+        row = (await self._engine.coordinator.load(execution)).state.execution
+        return row.ended_at is not None and row.ended_at >= moment
 
     async def register(self, text: bytes) -> tuple[str, int]:
         entry = (await self._engine.playbooks.register(self._scope, text)).entry

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from noetl.bootstrap.running import system_clock
 from noetl.bootstrap.settings import load_settings
 from noetl.cli import options
 from noetl.cli.connection import Reach, connected
@@ -84,12 +85,14 @@ def resume(execution: ExecutionId, **given: Any) -> None:
     noetl executions resume ID
     """
 
+    began = system_clock().now()
+
     async def act(runs: Runs) -> None:
         try:
             await runs.resume(execution)
         except StateRefuses:
             # Opening the engine goes on with what was open, and may have come to its end.
-            if not runs.has_seen_end(execution):
+            if not await runs.has_ended_since(execution, began):
                 raise
 
     sys.exit(asyncio.run(_carried_on(execution, act, _manner(given))))

@@ -1,0 +1,34 @@
+"""`noetl worker`: one more process, here or elsewhere, that works for a server."""
+
+import asyncio
+from importlib import import_module
+
+import click
+
+from noetl.bootstrap.settings import load_settings
+from noetl.cli.output import tell
+
+
+@click.command()
+@click.option("--server", required=True, metavar="URL", help="The server to work for.")
+@click.option(
+    "--slots",
+    type=click.IntRange(1),
+    help="Pieces of work at once; by default NOETL_WORKER_SLOTS.",
+)
+def worker(server: str, slots: int | None) -> None:
+    """Take work from a server, run it, report it.
+
+    The server's NOETL_INTERNAL_KEY must be set here too when it has one, and NOETL_PAYLOAD_URL must
+    name a store that both reach. Ctrl-C lets what runs come to its end; a second one drops it, and
+    another worker takes it.
+
+    \b
+    noetl worker --server http://127.0.0.1:8082 --slots 20
+    """
+    settings = load_settings()
+    tell(f"working for {server}; stop with Ctrl-C")
+    # Only here: no other command needs an HTTP client and all tools at once.
+    run_worker = import_module("noetl.bootstrap.remote_worker").run_worker
+    asyncio.run(run_worker(settings, server, slots or settings.worker_slots))
+    tell("stopped")
