@@ -9,7 +9,7 @@ from noetl.kernel.errors import ClaimLost, InvariantBroken
 from noetl.pipeline.failures import failed
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 
-GRACE_SECONDS = 0.2
+GRACE_SECONDS = 5.0
 """A tool that watches the time itself says more when it is up: it gets the first word."""
 
 

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from noetl.kernel.errors import ClaimLost
+from noetl.pipeline import boundary
 from noetl.ports.tool import ToolCall
 from tests.unit.pipeline.rows import FirmHold, FunctionTool, House, fails, in_turn, job
 
@@ -67,7 +68,10 @@ class TestTimeouts:
         self.started = asyncio.Event()
 
     @pytest.mark.parametrize("written", ["0.01", "'{{ short }}'"])
-    async def test_a_task_that_takes_too_long(self, written: str) -> None:
+    async def test_a_task_that_takes_too_long(
+        self, written: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(boundary, "GRACE_SECONDS", 0.0)
         house = House(http=FunctionTool(self.forever))
         text = f"- step: s\n  tool: {{kind: http, url: u, timeout: {written}}}"
 
