@@ -36,6 +36,7 @@ def test_show_says_how_far_it_is(shell: Shell, loop: str) -> None:
     shown = shell.noetl("executions", "show", loop).stdout
     assert "status     COMPLETED" in shown
     assert "6 of 6 rows, 0 failed (parallel)" in shown
+    assert "start completed, each completed, finish completed" in shown
     assert shell.json("executions", "show", loop)["path"] == "guides/loop"
 
 
@@ -93,6 +94,10 @@ def test_watch_follows_what_another_process_runs(tmp_path: Path) -> None:
     assert still.returncode == 3
     assert "it still runs" in still.stderr
     assert "runs on worker local" in shell.noetl("explain", execution).stdout
+    for command in (("cancel", execution, "--yes"), ("pause", execution)):
+        held = shell.noetl("executions", *command)
+        assert held.returncode == 3
+        assert f"home_in_use: {tmp_path}/.noetl is in use by process {running.pid}" in held.stderr
     watching = shell.begin("executions", "watch", execution, "--json")
     (tmp_path / "begun.go").touch()
     code, out, _ = ended(watching)

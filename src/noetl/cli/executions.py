@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import click
+import msgspec
 
 from noetl.bootstrap.platform import open_platform
 from noetl.bootstrap.running import holder_of
@@ -24,12 +25,15 @@ from noetl.cli.output import (
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.projection import QUERY_RECORDS_MAX
-from noetl.kernel.ids import ExecutionId
+from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX
 from noetl.runtime.effects import EffectEntry
 from noetl.runtime.executions import Executions, ExecutionView, LoopProgress
 from noetl.runtime.projector import Projector
+
+STEPS_EVENTS_MAX = 20_000
+"""Longer logs are not folded to say what became of each step: that takes more than a moment."""
 
 STATUSES = ("RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
 
@@ -84,9 +88,9 @@ def list_all(status: str | None, path: str | None, limit: int, as_json: bool) ->
 @options.as_json
 def show(execution: ExecutionId, as_json: bool) -> None:
     """Show one execution: how far it is, how it ended, and how to go on."""
-    view = asyncio.run(_show(execution))
+    view, steps = asyncio.run(_show(execution))
     if as_json:
-        print_json(view)
+        print_json({**msgspec.to_builtins(view), "steps": steps})
         return
     print_fields(
         {
@@ -99,6 +103,8 @@ def show(execution: ExecutionId, as_json: bool) -> None:
             "took": _spent(view),
             "events": view.event_count,
             "parent": view.parent_execution_id,
+            "steps": ", ".join(f"{name} {status.lower()}" for name, status in steps.items())
+            or None,
             **{f"loop {each.step}": _loop(each) for each in view.loop_progress},
             "error": None if view.error is None else f"{view.error_kind}: {view.error}",
         }
@@ -192,9 +198,13 @@ async def _list(status: str | None, path: str | None, limit: int) -> list[Execut
         return await executions.list(settings.scope, status=wanted, path=path, limit=limit)
 
 
-async def _show(execution: ExecutionId) -> ExecutionView:
+async def _show(execution: ExecutionId) -> tuple[ExecutionView, dict[StepName, str]]:
     async with _reading(load_settings()) as (executions, scope):
-        return await executions.show(scope, execution)
+        view = await executions.show(scope, execution)
+        if view.event_count > STEPS_EVENTS_MAX:
+            return view, {}
+        steps = (await executions.state(scope, execution)).steps
+        return view, {name: step.status for name, step in steps.items()}
 
 
 async def _effects(execution: ExecutionId) -> list[EffectEntry]:

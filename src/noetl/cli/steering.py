@@ -21,6 +21,9 @@ from noetl.kernel.ids import ExecutionId, StepName
 
 Act = Callable[[Runs], Awaitable[None]]
 
+NO_WAIT = 0.0
+"""Once a holder that does not listen has ended, there is nothing left to cancel or to pause."""
+
 _execution = click.argument("execution", metavar="ID", type=ExecutionId)
 _reason = click.option("--reason", help="Why, for the record.")
 _detach = click.option(
@@ -133,7 +136,7 @@ def _manner(given: dict[str, Any]) -> Manner:
 
 async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) -> None:
     cascade = not given["no_cascade"]
-    reach = Reach(given["server"], does_work=False)
+    reach = Reach(given["server"], NO_WAIT, does_work=False)
     async with connected(load_settings(), reach, ignore) as runs:
         cancelled = await runs.cancel(execution, given["reason"], cascade=cascade)
     if as_json:
@@ -144,7 +147,7 @@ async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) 
 
 
 async def _pause(execution: ExecutionId, reason: str | None, server: str | None) -> None:
-    async with connected(load_settings(), Reach(server, does_work=False), ignore) as runs:
+    async with connected(load_settings(), Reach(server, NO_WAIT, does_work=False), ignore) as runs:
         await runs.pause(execution, reason)
 
 

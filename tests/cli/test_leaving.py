@@ -1,0 +1,94 @@
+"""The first Ctrl-C cancels, the second leaves at once, and time that is over leaves too."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from noetl.cli.following import Silence, until_over
+from noetl.cli.runs import Runs
+from noetl.kernel.errors import StateRefuses
+from noetl.kernel.ids import ExecutionId
+
+ID = ExecutionId("1")
+
+
+class Stubborn:
+    """An execution that ends when it is told to, and a cancel that does as it is told."""
+
+    def __init__(self, cancel: Callable[["Stubborn"], Awaitable[None]]) -> None:
+        self.ended = asyncio.Event()
+        self.asked = asyncio.Event()
+        self.reasons: list[str | None] = []
+        self._cancel = cancel
+
+    async def until_over(self, _execution: ExecutionId) -> None:
+        await self.ended.wait()
+
+    async def cancel(self, _execution: ExecutionId, reason: str | None) -> None:
+        self.reasons.append(reason)
+        self.asked.set()
+        await self._cancel(self)
+
+
+class Heard(Silence):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+async def never(_runs: Stubborn) -> None:
+    await asyncio.Event().wait()
+
+
+async def at_once(runs: Stubborn) -> None:
+    runs.ended.set()
+
+
+async def too_late(runs: Stubborn) -> None:
+    runs.ended.set()
+    raise StateRefuses(ID, "is completed and cannot be cancelled")
+
+
+async def interrupted(
+    runs: Stubborn, times: int, seconds: float | None = None
+) -> tuple[bool, Heard]:
+    heard = Heard()
+    waiting = asyncio.create_task(until_over(cast(Runs, runs), ID, heard, seconds))
+    await asyncio.sleep(0)
+    for number in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+        if number == 0:
+            await runs.asked.wait()
+    return await waiting, heard
+
+
+async def test_one_interrupt_cancels_and_waits_for_the_end() -> None:
+    runs = Stubborn(at_once)
+    is_over, heard = await interrupted(runs, 1)
+    assert is_over
+    assert runs.reasons == ["Ctrl-C"]
+    assert heard.lines == ["cancelling; Ctrl-C again leaves at once"]
+
+
+async def test_a_second_interrupt_leaves_at_once() -> None:
+    runs = Stubborn(never)
+    is_over, _ = await interrupted(runs, 2)
+    assert not is_over
+    assert runs.reasons == ["Ctrl-C"]
+
+
+async def test_an_execution_that_ended_meanwhile_is_no_error() -> None:
+    assert (await interrupted(Stubborn(too_late), 1))[0]
+
+
+async def test_time_that_is_over_leaves() -> None:
+    assert not (await interrupted(Stubborn(never), 0, 0.0))[0]
+
+
+async def test_the_interrupt_is_python_s_own_again_afterwards() -> None:
+    await interrupted(Stubborn(at_once), 1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
