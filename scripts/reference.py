@@ -19,6 +19,7 @@ from noetl.cli.main import commands
 from noetl.domain.events import EVENT_CLASSES
 from noetl.domain.events.envelope import Envelope
 from noetl.kernel import errors
+from noetl.ports import tool
 from noetl.templates import errors as template_errors
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -74,10 +75,14 @@ def errors_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+# Named, so that the page does not depend on what else has been imported.
+_ERROR_MODULES = (errors.__name__, template_errors.__name__, tool.__name__)
+
+
 def _descendants(cls: type[errors.NoETLError]) -> Iterator[type[errors.NoETLError]]:
     yield cls
     for child in cls.__subclasses__():
-        if child.__module__.startswith("noetl."):
+        if child.__module__.startswith(_ERROR_MODULES):
             yield from _descendants(child)
 
 

@@ -12,6 +12,7 @@ ROOMS = ["cli", "bootstrap", "adapters", "adapters/memory", "adapters/sqlite", "
 ROOMS += [
     "testing",
     "servers",
+    "tools",
     "decider",
     "pipeline",
     "ports",
@@ -50,7 +51,7 @@ def test_an_empty_house_keeps_every_contract(house: Path) -> None:
         ("domain", "import noetl.wire", "Rooms stack one way"),
         ("ports", "import noetl.wire", "Rooms stack one way"),
         ("runtime", "import noetl.bootstrap", "Rooms stack one way"),
-        ("cli", "import noetl.adapters.memory", "Only bootstrap picks adapters"),
+        ("cli", "import noetl.adapters.memory", "Only bootstrap picks adapters and tools"),
         ("adapters/sqlite", "import noetl.adapters.memory", "Adapters do not know each other"),
         ("domain", "import time", "The domain is pure"),
         ("runtime", "import asyncpg", "Drivers stay in adapters"),

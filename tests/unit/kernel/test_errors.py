@@ -11,14 +11,14 @@ from noetl.kernel.errors import NoETLError
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Za-z]+)(?: +(?P<meaning>\S.*))?$")
 _INDENT = 4
 
-GROUPS = {"NoETLError", "LogError", "ReplayError", "PayloadError"}
+GROUPS = {"NoETLError", "LogError", "ReplayError", "PayloadError", "CredentialError"}
 
 
 def classes() -> Iterator[type[NoETLError]]:
     waiting = [NoETLError]
     while waiting:
         found = waiting.pop()
-        if found.__module__ == errors.__name__:
+        if found.__module__.startswith(errors.__name__):
             yield found
             waiting += found.__subclasses__()
 
@@ -64,7 +64,7 @@ def test_a_code_is_the_name_in_snake_case(cls: type[NoETLError]) -> None:
 
 def test_only_what_may_pass_by_itself_is_worth_a_retry() -> None:
     retryable = {cls.__name__ for cls in classes() if cls.retryable}
-    assert retryable == {"VersionConflict", "LogUnavailable", "StoreUnavailable"}
+    assert retryable == {"HomeInUse", "LogUnavailable", "StoreUnavailable", "VersionConflict"}
 
 
 @pytest.mark.parametrize(
