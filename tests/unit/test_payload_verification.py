@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator
 from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.events import PlaybookCompleted, StepEntered
 from noetl.domain.events.envelope import Draft, RecordedEvent
-from noetl.domain.events.values import Result
 from noetl.domain.log import EMPTY_STREAM, StoredEvent
 from noetl.domain.payload import PayloadReference
-from noetl.kernel import canonical_json
 from noetl.kernel.ids import StepName
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.pipeline.payloads import as_payload, recorded
 from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
-from noetl.runtime.payloads import externalize
 from noetl.testing.histories import History, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
 
@@ -38,8 +36,8 @@ async def events_naming(*references: PayloadReference | None) -> AsyncIterator[R
         history.draft(StepEntered(step=StepName("load"), visit=visit), payload_ref=reference)
         for visit, reference in enumerate(references, start=1)
     ]
-    async for recorded in recorded_from(drafts):
-        yield recorded
+    async for event in recorded_from(drafts):
+        yield event
 
 
 async def recorded_from(drafts: list[Draft]) -> AsyncIterator[RecordedEvent]:
@@ -96,23 +94,19 @@ async def test_the_report_is_bounded_and_its_summary_is_not() -> None:
 
 async def test_results_that_left_the_event_are_looked_at_too() -> None:
     store = MemoryPayloadStore()
-    large = Result(status="ok", context={"rows": "x" * 200_000})
-    small = await externalize(large, store, DEFAULT_SCOPE)
+    large = "x" * 200_000
+    small = await recorded(large, store, DEFAULT_SCOPE)
+    assert small.reference is not None
     draft = History(EXECUTION).draft(PlaybookCompleted(result=small))
 
     sound = await verify_payloads(recorded_from([draft]), store)
     for stored in await store.list_stored(DEFAULT_SCOPE):
-        assert small.reference is not None
         assert stored.sha256 == small.reference.sha256
-    await store.delete(await put_again(store, large))
+    await store.delete(as_payload(small.reference, DEFAULT_SCOPE))
     lost = await verify_payloads(recorded_from([draft]), store)
 
     assert (sound.summary.total, sound.summary.all_resolved) == (1, True)
     assert [fact.error for fact in lost.facts] == ["payload_missing"]
-
-
-async def put_again(store: PayloadStore, result: Result) -> PayloadReference:
-    return await store.put(DEFAULT_SCOPE, canonical_json.encode(result.context), "application/json")
 
 
 async def test_another_tenants_payload_is_not_even_read() -> None:

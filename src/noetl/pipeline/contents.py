@@ -2,22 +2,17 @@
 
 import asyncio
 from collections import OrderedDict
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from noetl.domain.events.values import Result, ResultReference
-from noetl.domain.payload import PayloadReference, payload_uri
-from noetl.kernel import canonical_json
-from noetl.kernel.errors import PayloadMissing
+from noetl.domain.events.values import Result
 from noetl.kernel.scope import Scope
 from noetl.pipeline.failures import failed
+from noetl.pipeline.payloads import read_bytes, recorded
 from noetl.ports.payload_store import PayloadStore
-from noetl.templates.recorded import content_of, inline_result, referred_result
 
-INLINE_BYTES_MAX = 102_400
 KEPT_BYTES_MAX = 64 * 1024 * 1024
-MEDIA_TYPE: Final = "application/json"
 
 
 class Contents:
@@ -32,7 +27,6 @@ class Contents:
 
     async def get(self, scope: Scope, uri: str) -> Any:
         """Rows that ask for it at once fetch it once. Raises PayloadError, ToolFailed."""
-        reference = _payload(scope, uri)
         if uri in self._kept:
             self._kept.move_to_end(uri)
             return self._kept[uri][1]
@@ -41,7 +35,7 @@ class Contents:
             try:
                 if uri in self._kept:
                     return self._kept[uri][1]
-                encoded = b"".join([chunk async for chunk in self._store.get(reference)])
+                encoded = await read_bytes(self._store, scope, uri)
             finally:
                 self._fetching.pop(uri, None)
             content = _decoded(uri, encoded)
@@ -50,19 +44,7 @@ class Contents:
 
     async def record(self, scope: Scope, value: Any, status: str = "ok") -> Result:
         """The value as a call carries it: a large one is stored first, and referred to."""
-        content = content_of(value)
-        encoded = canonical_json.encode(content)
-        if len(encoded) <= INLINE_BYTES_MAX:
-            return inline_result(value, status)
-        stored = await self._store.put(scope, encoded, MEDIA_TYPE)
-        reference = ResultReference(
-            type="object_store",
-            uri=stored.uri,
-            sha256=stored.sha256,
-            media_type=stored.media_type,
-            byte_length=stored.byte_length,
-        )
-        return referred_result(content, reference, status)
+        return await recorded(value, self._store, scope, status=status)
 
     def _keep(self, uri: str, byte_length: int, content: Any) -> None:
         if uri in self._kept or byte_length > self._kept_bytes_max:
@@ -80,18 +62,3 @@ def _decoded(uri: str, encoded: bytes) -> Any:
     except msgspec.DecodeError as error:
         message = f"{uri} is not JSON, so templates cannot look into it; pass it to a tool"
         raise failed("missing_reference", message) from error
-
-
-def _payload(scope: Scope, uri: str) -> PayloadReference:
-    """Another tenant's payload is not there for this one, even when its bytes are the same."""
-    sha256 = uri.rpartition("/")[2]
-    if uri != payload_uri(scope, sha256):
-        raise PayloadMissing(uri)
-    return PayloadReference(
-        tenant_id=scope.tenant_id,
-        organization_id=scope.organization_id,
-        uri=uri,
-        sha256=sha256,
-        media_type=MEDIA_TYPE,
-        byte_length=0,
-    )

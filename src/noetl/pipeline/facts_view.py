@@ -8,8 +8,9 @@ from noetl.domain.events.values import Result
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import Facts
 from noetl.kernel.scope import Scope
-from noetl.pipeline.contents import MEDIA_TYPE, Contents
+from noetl.pipeline.contents import Contents
 from noetl.pipeline.failures import failed
+from noetl.pipeline.payloads import MEDIA_TYPE
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
 from noetl.templates.recorded import value_of

@@ -24,10 +24,10 @@ from noetl.domain.work import (
 )
 from noetl.kernel.errors import ClaimLost, StateRefuses
 from noetl.kernel.ids import CommandId, ExecutionId, WorkerId
+from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.runtime import reports
 from noetl.runtime.control import cancel_tree
 from noetl.runtime.coordinator import Coordinator
-from noetl.runtime.payloads import MEDIA_TYPE, as_reference
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn

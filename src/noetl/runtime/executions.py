@@ -17,11 +17,11 @@ from noetl.kernel.errors import ExecutionNotFound, RequestInvalid
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant, seconds_between
 from noetl.kernel.scope import Scope
+from noetl.pipeline.payloads import read_json
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.runtime.effects import EffectEntry, Ledger
-from noetl.runtime.payloads import read_json
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of

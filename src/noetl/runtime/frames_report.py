@@ -12,8 +12,8 @@ from noetl.kernel import canonical_json
 from noetl.kernel.ids import WorkerId
 from noetl.kernel.scope import Scope
 from noetl.pipeline.job import RowResult
+from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.payloads import MEDIA_TYPE, as_reference
 from noetl.templates.layered import plain_result
 
 OUTCOMES_BYTES_MAX = 4_096

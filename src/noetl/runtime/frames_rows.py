@@ -10,9 +10,9 @@ import msgspec
 from noetl.domain.work import FrameWork
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.scope import Scope
+from noetl.pipeline.payloads import read_json
 from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.payloads import read_json
 from noetl.runtime.worker_patience import insisted
 
 COLLECTIONS_KEPT_MAX = 2

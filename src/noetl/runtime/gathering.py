@@ -12,8 +12,8 @@ from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.state import FrameOutput, LoopWork
 from noetl.kernel.scope import Scope
+from noetl.pipeline.payloads import MEDIA_TYPE, as_payload, as_reference, read_json
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.payloads import MEDIA_TYPE, as_payload, as_reference, read_json
 from noetl.templates.errors import Need
 from noetl.templates.extract import cut_as_plain
 from noetl.templates.recorded import LOOP

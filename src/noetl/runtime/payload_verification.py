@@ -12,8 +12,8 @@ from noetl.domain.payload import PayloadReference, is_payload_uri
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.ids import EventId
+from noetl.pipeline.payloads import as_payload
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.payloads import as_payload
 
 FACTS_MAX = 1_000
 """Facts that a report holds; its summary always covers every occurrence."""

@@ -9,10 +9,10 @@ from noetl.domain.work import Call, CommandReport, CommandWork
 from noetl.kernel.errors import ClaimLost, InvariantBroken
 from noetl.kernel.ids import StepName, WorkerId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.pipeline.payloads import recorded
 from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.work_desk import WorkDesk
-from noetl.runtime.results import recorded
 from noetl.runtime.worker_patience import insisted
 from noetl.templates.layered import PipelineResult
 

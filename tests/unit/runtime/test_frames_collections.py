@@ -12,8 +12,8 @@ from noetl.domain.events.values import ResultReference
 from noetl.domain.payload import PayloadReference
 from noetl.kernel.errors import StoreUnavailable
 from noetl.kernel.scope import Scope
+from noetl.pipeline.payloads import as_reference
 from noetl.runtime.frames_rows import COLLECTIONS_KEPT_MAX, Collections
-from noetl.runtime.payloads import as_reference
 from tests.unit.runtime.frame_scene import doubled
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 from tests.unit.runtime.worker_scene import LOOP, SCOPE, Behaving, Scene, frame, only_frame

@@ -8,8 +8,8 @@ import pytest
 from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import RowOutcome
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.pipeline.payloads import as_payload
 from noetl.runtime.frames_report import OUTCOMES_BYTES_MAX
-from noetl.runtime.payloads import as_payload
 from noetl.templates.layered import PipelineResult
 from noetl.templates.places import Frame
 from tests.unit.runtime.frame_scene import doubled, index_of, ran
