@@ -115,6 +115,8 @@ def test_what_was_left_can_be_paused_resumed_and_cancelled(tmp_path: Path) -> No
     assert "no process runs it" in nobody.stderr
     assert shell.json("executions", "pause", execution)["status"] == "PAUSED"
     assert shell.json("executions", "show", execution)["status"] == "PAUSED"
+    claims = shell.noetl("executions", "events", execution, "--type", "command.claimed").stdout
+    assert claims.count("\n") == 1, "pausing must start nothing"
     detached = shell.noetl("executions", "resume", execution, "--detach")
     assert detached.returncode == 2
     assert "needs a server" in detached.stderr

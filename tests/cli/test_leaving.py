@@ -8,7 +8,7 @@ from typing import cast
 
 from noetl.cli.following import Silence, until_over
 from noetl.cli.runs import Runs
-from noetl.kernel.errors import StateRefuses
+from noetl.kernel.errors import LogUnavailable, StateRefuses
 from noetl.kernel.ids import ExecutionId
 
 ID = ExecutionId("1")
@@ -53,6 +53,11 @@ async def too_late(runs: Stubborn) -> None:
     raise StateRefuses(ID, "is completed and cannot be cancelled")
 
 
+async def unreachable(runs: Stubborn) -> None:
+    runs.ended.set()
+    raise LogUnavailable("the server does not answer")
+
+
 async def interrupted(
     runs: Stubborn, times: int, seconds: float | None = None
 ) -> tuple[bool, Heard]:
@@ -82,7 +87,14 @@ async def test_a_second_interrupt_leaves_at_once() -> None:
 
 
 async def test_an_execution_that_ended_meanwhile_is_no_error() -> None:
-    assert (await interrupted(Stubborn(too_late), 1))[0]
+    is_over, heard = await interrupted(Stubborn(too_late), 1)
+    assert is_over
+    assert len(heard.lines) == 1
+
+
+async def test_a_cancel_that_could_not_be_done_is_told() -> None:
+    _, heard = await interrupted(Stubborn(unreachable), 1)
+    assert heard.lines[1:] == ["log_unavailable: the server does not answer"]
 
 
 async def test_time_that_is_over_leaves() -> None:

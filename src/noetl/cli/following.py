@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from noetl.cli.output import tell
 from noetl.cli.progress import Progress, StepProgress
 from noetl.cli.progress_text import TextProgress
 from noetl.cli.runs import Happened, Runs
-from noetl.kernel.errors import StateRefuses
+from noetl.kernel.errors import NoETLError, StateRefuses
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
 
@@ -103,7 +103,7 @@ async def until_over(
             waiting.cancel()
             return
         display.say("cancelling; Ctrl-C again leaves at once")
-        wishes.append(asyncio.create_task(_cancel(runs, execution)))
+        wishes.append(asyncio.create_task(_cancel(runs, execution, display)))
 
     with _on_interrupt(interrupted):
         done, _ = await asyncio.wait([waiting], timeout=timeout_seconds)
@@ -117,9 +117,13 @@ async def until_over(
     return False
 
 
-async def _cancel(runs: Runs, execution: ExecutionId) -> None:
-    with suppress(StateRefuses):  # it has just ended by itself
+async def _cancel(runs: Runs, execution: ExecutionId, display: Display) -> None:
+    try:
         await runs.cancel(execution, "Ctrl-C")
+    except StateRefuses:
+        pass  # it has just ended by itself
+    except NoETLError as error:
+        display.say(f"{error.code}: {error}")
 
 
 @contextmanager
