@@ -43,11 +43,13 @@ class Scene:
         self.attempts_max = ATTEMPTS_MAX
         self.payloads = payloads or MemoryPayloadStore()
         self.log = log or MemoryEventLog(self.clock.now)
+        self.brought: dict[str, list[Work]] = {}  # what reports brought, by worker
         self.playbooks = Playbooks(MemoryCatalog(self.clock.now, self.new_id), self.payloads)
         self.rebuild()
 
     def rebuild(self) -> None:
         """As after a restart: everything that is not in the log is forgotten."""
+        self.brought.clear()
         terms = LeaseTerms(lease_seconds=LEASE_SECONDS, attempts_max=ATTEMPTS_MAX)
         self.coordinator = Coordinator(
             Held(
@@ -82,21 +84,24 @@ class Scene:
         await self.coordinator.drain()
 
     async def claim(self, free_slots: int = 100, by: WorkerIdentity = WORKER) -> list[Work]:
-        """What there is now; does not wait for more."""
-        given = await self.desk.claim(by, free_slots, 0)
+        """What reports have brought and what there is now; does not wait for more."""
+        brought = self.brought.pop(by.worker_id, [])
+        given = await self.desk.claim(by, free_slots - len(brought), 0)
         await self.coordinator.drain()
         seat = self.coordinator.seats.find(by.worker_id)
-        return given + ([] if seat is None else seat.collect())
+        return brought + given + ([] if seat is None else seat.collect())
 
     async def claim_one(self, by: WorkerIdentity = WORKER) -> Work:
         (work,) = await self.claim(1, by)
         return work
 
     async def report(self, report: Report) -> Reported:
-        return await self.desk.report(report)
+        answer = await self.desk.report(report)
+        self.brought.setdefault(report.worker_id, []).extend(answer.next_work)
+        return answer
 
     async def finish(self, work: Work, value: Any = None, by: WorkerIdentity = WORKER) -> None:
-        await self.desk.report(ended(work, by, value))
+        await self.report(ended(work, by, value))
 
     async def run_to_the_end(self, execution: ExecutionId, by: WorkerIdentity = WORKER) -> str:
         """Work on whatever comes, until nothing comes."""
