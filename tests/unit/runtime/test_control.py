@@ -1,0 +1,271 @@
+"""What people ask of executions, whatever they are in the middle of."""
+
+import msgspec
+import pytest
+
+from noetl.domain.events import BusinessObjectChanged
+from noetl.domain.events.values import Failure
+from noetl.domain.log import APPEND_EVENTS_MAX
+from noetl.domain.work import Call, CommandWork
+from noetl.kernel.errors import ClaimLost, ExecutionNotFound, LogUnavailable, StateRefuses
+from noetl.kernel.ids import StepName
+from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.templates.recorded import inline_result
+from noetl.testing.desk_words import (
+    CHAIN,
+    ROWS,
+    child_of,
+    claim_of,
+    count,
+    ended,
+    failed,
+    said_to,
+    types,
+    worker,
+)
+from tests.unit.runtime.desk_scene import WORKER, Scene
+from tests.unit.runtime.obedient_log import ObedientLog
+
+BROKEN = Failure(kind="client_error", message="no such order")
+STRANGERS = Scope("acme", "ops")
+BOTH = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: both, path: control/both}
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: other}]}
+  - step: each
+    loop:
+      in: "{{ range(4) | list }}"
+      iterator: item
+      spec: {mode: parallel, max_in_flight: 4, frame: {max_rows: 1, row_concurrency: 1}}
+    tool: {kind: noop}
+  - step: other
+    tool: {kind: noop}
+"""
+
+
+@pytest.fixture
+def log() -> ObedientLog:
+    return ObedientLog()
+
+
+@pytest.fixture
+def scene(log: ObedientLog) -> Scene:
+    return Scene(log)
+
+
+async def test_a_cancel_ends_everything_that_is_open_in_one_append(
+    scene: Scene, log: ObedientLog
+) -> None:
+    execution = await scene.start(BOTH)
+    works = await scene.claim(4)
+    log.appends.clear()
+
+    assert await scene.control.cancel(DEFAULT_SCOPE, execution, reason="enough") == [execution]
+
+    assert log.appends == [
+        [
+            *["frame.failed"] * 3,
+            "loop.done",
+            "stage.closed",
+            "command.cancelled",
+            "execution.cancelled",
+        ]
+    ]
+    assert {each.error.kind for each in await scene.of(execution, "frame.failed")} == {"cancelled"}
+    (done,) = await scene.of(execution, "loop.done")
+    assert (done.status, done.stats.skipped) == ("cancelled", 4)
+    for work in works:
+        assert await said_to(scene.report(ended(work, WORKER))) == "lost"
+    ending = await scene.coordinator.ending(execution, 0)
+    assert ending is not None
+    assert (ending.status, ending.error and ending.error.message) == ("CANCELLED", "enough")
+
+
+async def test_more_open_work_than_fits_into_one_append_is_cancelled_too(
+    scene: Scene, log: ObedientLog
+) -> None:
+    execution = await scene.start(ROWS.replace("100,", "900,"), count=900)
+    hands = worker(slots=1_000)
+    works = await scene.claim(1_000, hands)
+    works += await scene.claim(1_000 - len(works), hands)
+    works += await scene.claim(1_000 - len(works), hands)
+    assert len(works) == 900
+
+    await scene.cancel(execution)
+
+    assert max(map(len, log.appends)) <= APPEND_EVENTS_MAX
+    assert await scene.status(execution) == "CANCELLED"
+    events = await scene.events(execution)
+    assert count(events, "frame.failed") == 900
+    assert count(events, "loop.done") == count(events, "stage.closed") == 1
+    assert count(events, "execution.cancelled") == 1
+    assert not (await scene.coordinator.load(execution)).state.frames
+
+
+async def test_a_cancel_reaches_the_children_and_theirs(scene: Scene) -> None:
+    parent = await scene.start(CHAIN)
+    first = await scene.claim_one()
+    child = await scene.desk.start_child(child_of(first, "desk/chain"))
+    second = await scene.claim_one()
+    grandchild = await scene.desk.start_child(child_of(second, "desk/chain"))
+
+    assert await scene.control.cancel(DEFAULT_SCOPE, parent) == [parent, child, grandchild]
+
+    for execution in (parent, child, grandchild):
+        assert await scene.status(execution) == "CANCELLED"
+    with pytest.raises(ClaimLost):
+        await scene.report(ended(second, WORKER))
+
+
+async def test_without_cascade_children_go_on(scene: Scene) -> None:
+    parent = await scene.start(CHAIN)
+    child = await scene.desk.start_child(child_of(await scene.claim_one(), "desk/chain"))
+
+    await scene.control.cancel(DEFAULT_SCOPE, parent, cascade=False)
+
+    assert await scene.run_to_the_end(child) == "COMPLETED"
+
+
+async def test_what_is_over_cannot_be_cancelled(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    await scene.run_to_the_end(execution)
+
+    with pytest.raises(StateRefuses, match="is completed and cannot be cancelled"):
+        await scene.cancel(execution)
+
+
+async def test_strangers_find_nothing(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    control = scene.control
+
+    for asked in (
+        control.cancel(STRANGERS, execution),
+        control.pause(STRANGERS, execution),
+        control.resume(STRANGERS, execution),
+        control.retry(STRANGERS, execution),
+        control.emit(STRANGERS, execution, BusinessObjectChanged(object="order", id="1")),
+    ):
+        with pytest.raises(ExecutionNotFound):
+            await asked
+    assert await scene.status(execution) == "RUNNING"
+
+
+async def test_a_pause_holds_what_follows_and_a_resume_lets_it_go(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    work = await scene.claim_one()
+    for _ in range(2):
+        await scene.control.pause(DEFAULT_SCOPE, execution)
+
+    await scene.finish(work)
+
+    assert types(await scene.events(execution))[-1] == "command.completed"
+    assert await scene.claim() == []
+    scene.rebuild()
+    for _ in range(2):
+        await scene.control.resume(DEFAULT_SCOPE, execution)
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+    tally = types(await scene.events(execution))
+    assert tally.count("execution.paused") == tally.count("execution.resumed") == 1
+
+
+async def test_a_retry_of_a_step_is_the_same_visit_and_adopts_what_was_recorded(
+    scene: Scene,
+) -> None:
+    execution = await scene.start(CHAIN)
+    work = await scene.claim_one()
+    paid = Call(task="pay", result=inline_result({"receipt": 5}), effect="fired", duration_ms=1)
+    refused = Call(task="ship", error=BROKEN, effect="fired")
+    report = msgspec.structs.replace(failed(work, WORKER, BROKEN), calls=(paid, refused))
+    await scene.report(report)
+    assert await scene.status(execution) == "FAILED"
+    scene.rebuild()
+
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    again = await scene.claim_one()
+
+    assert isinstance(again, CommandWork)
+    assert (again.visit, again.command_id) == (1, f"{execution}/first/1/0/2")
+    assert again.journal == (paid,)
+    await scene.finish(again)
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+async def test_a_retry_of_a_loop_is_a_new_visit(scene: Scene) -> None:
+    execution = await scene.start(ROWS, count=2)
+    first, *_ = await scene.claim()
+    await scene.report(failed(first, WORKER, BROKEN))
+    for work in await scene.claim():
+        await scene.finish(work)
+    await scene.pass_time(2 * scene.lease_seconds)
+    for work in await scene.claim():
+        await scene.finish(work)
+    assert await scene.status(execution) == "FAILED"
+
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+
+    assert {(work.visit, claim_of(work)) for work in await scene.claim()} == {(2, 1)}
+
+
+async def test_a_retried_execution_ends_again(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    await scene.report(failed(await scene.claim_one(), WORKER, BROKEN))
+    ending = await scene.coordinator.ending(execution, 0)
+    assert ending is not None
+    assert ending.status == "FAILED"
+
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    assert await scene.coordinator.ending(execution, 0) is None
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+    ending = await scene.coordinator.ending(execution, 0)
+    assert ending is not None
+    assert ending.status == "COMPLETED"
+
+
+async def test_work_of_a_retried_execution_is_looked_after(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    await scene.report(failed(await scene.claim_one(), WORKER, BROKEN))
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    await scene.claim_one()
+
+    await scene.pass_time(2 * scene.lease_seconds)
+
+    assert claim_of(await scene.claim_one(worker("next"))) == 2
+
+
+async def test_a_cancelled_execution_can_be_retried_where_it_was(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    await scene.claim_one()
+    await scene.cancel(execution)
+
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+async def test_a_retry_may_begin_anywhere(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    await scene.run_to_the_end(execution)
+
+    await scene.control.retry(DEFAULT_SCOPE, execution, step=StepName("second"))
+
+    (work,) = await scene.claim()
+    assert (work.step, work.visit) == ("second", 2)
+    await scene.finish(work)
+    assert await scene.status(execution) == "COMPLETED"
+
+
+async def test_a_wish_that_could_not_be_recorded_was_not_granted(
+    scene: Scene, log: ObedientLog
+) -> None:
+    execution = await scene.start(CHAIN)
+    log.failures = [LogUnavailable("away")]
+
+    with pytest.raises(LogUnavailable):
+        await scene.cancel(execution)
+
+    assert await scene.status(execution) == "RUNNING"
+    await scene.reaper.look()
+    assert await scene.run_to_the_end(execution) == "COMPLETED"

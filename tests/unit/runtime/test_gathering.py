@@ -1,0 +1,104 @@
+"""Values that are too large for events lie in the payload store, whole and in order."""
+
+import msgspec
+import pytest
+
+from noetl.domain.work import FrameReport, FrameWork, RowOutcome
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.pipeline.payloads import as_reference, read_json
+from noetl.testing.desk_words import ended
+from tests.unit.runtime.desk_scene import WORKER, Scene
+
+LOOP = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: gather, path: gathering/loop}
+workload: {count: 6, width: 1}
+workflow:
+  - step: make
+    tool: {kind: noop}
+    next: each
+  - step: each
+    loop:
+      in: "{{ make }}"
+      iterator: item
+      spec: {mode: parallel, max_in_flight: 100, frame: {max_rows: 2, row_concurrency: 1}}
+    tool: {kind: noop}
+    next:
+      arcs:
+        - step: found
+          when: "{{ each.results[-1] == each.results | length - 1 }}"
+        - step: missed
+  - step: found
+    tool: {kind: noop}
+  - step: missed
+    tool: {kind: noop}
+"""
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+async def stored(scene: Scene, work: FrameWork) -> FrameReport:
+    """The report of a frame whose output lies in the store."""
+    rows = [
+        RowOutcome(index=index, status="ok", value=index)
+        for index in range(work.first_index, work.first_index + work.row_count)
+    ]
+    put = await scene.payloads.put(DEFAULT_SCOPE, msgspec.json.encode(rows), "application/json")
+    report = ended(work, WORKER)
+    assert isinstance(report, FrameReport)
+    return msgspec.structs.replace(report, output=as_reference(put), outcomes=tuple(rows[:1]))
+
+
+async def test_items_that_outgrow_an_event_are_stored_and_named(scene: Scene) -> None:
+    items = [{"name": "x" * 1_000, "number": number} for number in range(100)]
+    execution = await scene.start(LOOP)
+    await scene.finish(await scene.claim_one(), items)
+
+    (started,) = await scene.of(execution, "loop.started")
+    works = await scene.claim()
+
+    assert (started.collection, started.collection_size) == (None, 100)
+    assert await read_json(scene.payloads, DEFAULT_SCOPE, started.collection_ref.uri) == items
+    assert all(isinstance(work, FrameWork) and work.rows is None for work in works)
+
+
+async def test_results_of_stored_frames_are_put_together_in_order_and_seen_by_guards(
+    scene: Scene,
+) -> None:
+    execution = await scene.start(LOOP)
+    await scene.finish(await scene.claim_one(), list(range(6)))
+    works = await scene.claim()
+    for work in reversed(works):
+        assert isinstance(work, FrameWork)
+        await scene.report(await stored(scene, work))
+
+    (done,) = await scene.of(execution, "loop.done")
+    whole = await read_json(scene.payloads, DEFAULT_SCOPE, done.result.reference.uri)
+
+    assert whole["loop"]["results"] == list(range(6))
+    assert whole["loop"]["stats"]["succeeded"] == whole["loop"]["count"] == 6
+    assert [work.step for work in await scene.claim()] == ["found"]
+
+
+async def test_a_frame_that_cannot_be_read_fails_the_execution_in_words(scene: Scene) -> None:
+    execution = await scene.start(LOOP)
+    await scene.finish(await scene.claim_one(), [1, 2])
+    (work,) = await scene.claim()
+    assert isinstance(work, FrameWork)
+    report = await stored(scene, work)
+    assert report.output is not None
+    lost = "0" * 64
+    gone = msgspec.structs.replace(
+        report.output, uri=report.output.uri.replace(report.output.sha256 or "", lost), sha256=lost
+    )
+
+    await scene.report(msgspec.structs.replace(report, output=gone))
+
+    ending = await scene.coordinator.ending(execution, 0)
+    assert ending is not None
+    assert ending.error is not None
+    assert (ending.status, ending.error.kind) == ("FAILED", "missing_reference")

@@ -1,0 +1,120 @@
+"""After a start everything that was open goes on, and only the dead have lost their work."""
+
+import pytest
+
+from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.domain.log import APPEND_EVENTS_MAX
+from noetl.kernel.ids import ExecutionId, WorkerId
+from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.runtime.projector import Projector
+from noetl.runtime.recovery import Recovery
+from noetl.testing.desk_words import CHAIN, ROWS, claim_of, count, ended, name_of, said_to, worker
+from tests.unit.runtime.desk_scene import WORKER, Scene
+from tests.unit.runtime.obedient_log import ObedientLog
+
+DEAD, ALIVE = worker("dead", slots=1_000), worker("alive")
+
+
+@pytest.fixture
+def log() -> ObedientLog:
+    return ObedientLog()
+
+
+@pytest.fixture
+def scene(log: ObedientLog) -> Scene:
+    return Scene(log)
+
+
+async def resume(scene: Scene, *dead: str, scope: Scope = DEFAULT_SCOPE) -> list[ExecutionId]:
+    scene.rebuild()
+    projections = MemoryProjectionStore()
+    recovery = Recovery(scene.coordinator, Projector(scene.log, projections), projections)
+    found = await recovery.resume(scope, frozenset(map(WorkerId, dead)))
+    await scene.coordinator.drain()
+    return found
+
+
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_only_dead_workers_lose_what_they_hold(scene: Scene, text: str) -> None:
+    for _ in range(2):
+        await scene.start(text, count=1)
+    (lost,) = await scene.claim(1, DEAD)
+    (kept,) = await scene.claim(1, ALIVE)
+
+    await resume(scene, "dead")
+    (again,) = await scene.claim()
+
+    assert (name_of(again), claim_of(again)) == (name_of(lost), 2)
+    assert await said_to(scene.report(ended(lost, DEAD))) == "lost"
+    assert await said_to(scene.report(ended(kept, ALIVE))) == "recorded"
+    assert await said_to(scene.report(ended(again, WORKER))) == "recorded"
+
+
+async def test_what_a_new_boot_of_a_dead_worker_holds_is_not_taken_from_it(scene: Scene) -> None:
+    """It may have asked for work before everything was gone through."""
+    await scene.start(ROWS, count=2)
+    await scene.claim(2, worker("local", boot="1"))
+    scene.rebuild()
+    after = worker("local", boot="2")
+    (execution,) = {stored.execution_id for stored in await scene.log.tail()}
+    await scene.coordinator.load(execution)
+    await scene.desk.register(after)
+    works = await scene.claim(2, after)
+    projections = MemoryProjectionStore()
+    recovery = Recovery(scene.coordinator, Projector(scene.log, projections), projections)
+
+    await recovery.resume(DEFAULT_SCOPE, frozenset({WorkerId("local")}))
+
+    assert [claim_of(work) for work in works] == [2, 2]
+    for work in works:
+        assert await said_to(scene.report(ended(work, after))) == "recorded"
+
+
+async def test_every_open_execution_goes_on_and_no_other(scene: Scene) -> None:
+    running, paused, cancelled, done = [await scene.start(CHAIN) for _ in range(4)]
+    await scene.control.pause(DEFAULT_SCOPE, paused)
+    await scene.cancel(cancelled)
+    for work in await scene.claim():
+        if work.execution_id == done:
+            await scene.finish(work)
+    for work in await scene.claim():
+        if work.execution_id == done:
+            await scene.finish(work)
+    assert await scene.status(done) == "COMPLETED"
+
+    assert set(await resume(scene, "worker")) == {running, paused}
+
+    assert await scene.run_to_the_end(running) == "COMPLETED"
+    assert await scene.status(paused) == "PAUSED"
+
+
+async def test_hundreds_of_frames_are_handed_out_again(scene: Scene, log: ObedientLog) -> None:
+    execution = await scene.start(ROWS.replace("100,", "700,"), count=700)
+    taken = await scene.claim(1_000, DEAD)
+    taken += await scene.claim(1_000 - len(taken), DEAD)
+    assert len(taken) == 700
+
+    await resume(scene, "dead")
+
+    assert count(await scene.events(execution), "frame.abandoned") == 700
+    assert max(map(len, log.appends)) <= APPEND_EVENTS_MAX
+    hands = worker(slots=1_000)
+    assert await scene.run_to_the_end(execution, hands) == "COMPLETED"
+
+
+async def test_one_that_cannot_be_read_does_not_hold_up_the_others(scene: Scene) -> None:
+    other = Scene(scene.log)
+    other.new_id = scene.new_id
+    other.rebuild()
+    unreadable = await other.start(ROWS)  # its text lies in a store that we do not have
+    execution = await scene.start(CHAIN)
+
+    assert set(await resume(scene)) == {unreadable, execution}
+
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+async def test_executions_of_another_scope_are_left_alone(scene: Scene) -> None:
+    await scene.start(CHAIN)
+
+    assert await resume(scene, scope=Scope("acme", "ops")) == []
