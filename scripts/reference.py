@@ -81,9 +81,15 @@ _ERROR_MODULES = (errors.__name__, template_errors.__name__, tool.__name__)
 
 def _descendants(cls: type[errors.NoETLError]) -> Iterator[type[errors.NoETLError]]:
     yield cls
-    for child in cls.__subclasses__():
-        if child.__module__.startswith(_ERROR_MODULES):
-            yield from _descendants(child)
+    kept = (child for child in cls.__subclasses__() if child.__module__.startswith(_ERROR_MODULES))
+    for child in sorted(kept, key=_place):
+        yield from _descendants(child)
+
+
+def _place(cls: type) -> tuple[int, int]:
+    """By module and line: subclasses come in the order in which they were imported."""
+    at = next(n for n, module in enumerate(_ERROR_MODULES) if cls.__module__.startswith(module))
+    return at, inspect.getsourcelines(cls)[1]
 
 
 def settings_page() -> str:

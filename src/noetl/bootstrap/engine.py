@@ -64,6 +64,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         engine = _built(settings, platform, home)
         projector = Projector(platform.log, platform.projections, platform.snapshots)
         recovery = Recovery(engine.coordinator, projector, platform.projections)
+        stack.push_async_callback(_catch_up, projector)
         stack.push_async_callback(engine.coordinator.drain)
         await stack.enter_async_context(_in_background(_project(engine.coordinator, projector)))
         if has_worker:
@@ -149,6 +150,12 @@ def _tool_folder(settings: Settings) -> Path:
     return Path(settings.home) / "work"
 
 
+async def _catch_up(projector: Projector) -> None:
+    """Whoever looks at the home when nobody holds it finds the last events in its read models."""
+    while await projector.advance():
+        pass
+
+
 async def _project(coordinator: Coordinator, projector: Projector) -> None:
     """Read models follow the log at a little distance: what gathers meanwhile is one page."""
     has_news = asyncio.Event()
@@ -160,8 +167,7 @@ async def _project(coordinator: Coordinator, projector: Projector) -> None:
     while True:
         await has_news.wait()
         has_news.clear()
-        while await projector.advance():
-            pass
+        await _catch_up(projector)
         await coordinator.held.clock.sleep(PROJECTION_PAUSE_SECONDS)
 
 
