@@ -179,6 +179,8 @@ class Worker:
         except ClaimLost:
             held.ended_as = held.ended_as or "lost"
             return _NOTHING
+        # It is over: a heartbeat that is refused now must not cost us the work that follows.
+        self._heart.let_go(held)
         if end.has_journal and isinstance(held.work, FrameWork):
             with suppress(NoETLError):  # what is left of it disturbs nobody
                 await self._frames.forget(held.work)
