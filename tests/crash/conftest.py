@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from noetl.servers.postgres import PostgresServer
+from tests.crash.counters import Counters
 from tests.crash.victims import Victims
 
 SEED = "NOETL_CRASH_SEED"
@@ -36,3 +37,9 @@ def mortal_server(tmp_path: Path) -> Iterator[PostgresServer]:
     with PostgresServer(data_dir) as server:
         yield server
     shutil.rmtree(data_dir)  # pytest would keep it for three sessions
+
+
+@pytest.fixture
+def counters() -> Iterator[Counters]:
+    with Counters() as counters:
+        yield counters

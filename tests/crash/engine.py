@@ -32,22 +32,27 @@ async def run(order: dict[str, Any]) -> None:
     async with open_engine(settings_of(order["home"])) as engine:
         if order["appends"]:
             engine.coordinator.listeners.append(Deadline(order["appends"]).count)
-        for text in (CHILD, MIXED):
-            await engine.playbooks.register(engine.settings.scope, text)
-        execution = await engine.starter.start(
-            StartRequest(
-                scope=engine.settings.scope,
-                path="crash/mixed",
-                payload={"url": order["url"], "trace": order["trace"]},
-                execution_id=ExecutionId(order["execution"]),
-            )
-        )
-        tell({"running": execution, "pid": os.getpid()})
-        tell(await _ending(engine, execution))
+        execution = await start_mixed(engine, order)
+        tell({"running": execution})
+        tell(await ending_words(engine, execution))
     tell({"closed": execution})
 
 
-async def _ending(engine: Engine, execution: ExecutionId) -> dict[str, Any]:
+async def start_mixed(engine: Engine, order: dict[str, Any]) -> ExecutionId:
+    """Under the id that was ordered: started again it goes on."""
+    for text in (CHILD, MIXED):
+        await engine.playbooks.register(engine.settings.scope, text)
+    return await engine.starter.start(
+        StartRequest(
+            scope=engine.settings.scope,
+            path="crash/mixed",
+            payload={"url": order["url"], "trace": order["trace"]},
+            execution_id=ExecutionId(order["execution"]),
+        )
+    )
+
+
+async def ending_words(engine: Engine, execution: ExecutionId) -> dict[str, Any]:
     ending = await engine.coordinator.ending(execution, RUN_SECONDS_MAX)
     if ending is None:
         states = {

@@ -104,7 +104,16 @@ workflow:
     next: join
 
   - step: child
-    tool: {kind: playbook, path: crash/child, input: {url: "{{ url }}", number: 21}}
+    desc: Whoever holds the child may be away for a while.
+    tool:
+      kind: playbook
+      path: crash/child
+      input: {url: "{{ url }}", number: 21}
+      spec:
+        policy:
+          rules:
+            - when: "{{ output.error.kind == 'connection' }}"
+              then: {do: retry, attempts: 1000, delay: 0.05}
     next: join
 
   - step: join

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,10 +13,10 @@ from noetl.adapters.system.ids import SnowflakeIds
 from noetl.bootstrap.platform import open_platform
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.verify_log import verify_log
-from tests.crash.counters import COUNTING, HONOURING, Counters
+from tests.crash.counters import Counters
 from tests.crash.engine import settings_of
-from tests.crash.mixed import BEADS, PAGES, ROWS, expected
-from tests.crash.run_checks import check_execution, check_trace
+from tests.crash.mixed import expected
+from tests.crash.mixed_checks import check_mixed
 from tests.crash.victims import Victims, Word
 
 KILLS = 100
@@ -28,12 +27,6 @@ GONE_SECONDS_MAX = 20.0
 POLL_SECONDS = 0.02
 
 pytestmark = pytest.mark.crash
-
-
-@pytest.fixture
-def counters() -> Iterator[Counters]:
-    with Counters() as counters:
-        yield counters
 
 
 class Round:
@@ -98,31 +91,10 @@ def test_an_execution_ends_as_if_nothing_had_happened(
         end = end or one.finish()
         orphans |= one.orphans
         assert (end["over"], end["result"]) == ("COMPLETED", expected()), end
-        asyncio.run(check(home, trace, execution, counters))
+        asyncio.run(check_mixed(home, trace, execution, counters))
     print(f"{kills} kills in {len(executions)} executions")
     asyncio.run(check_whole_log(home))
     check_that_all_are_gone(orphans)
-
-
-async def check(home: Path, trace: Path, execution: ExecutionId, counters: Counters) -> None:
-    async with open_platform(settings_of(str(home)), create=False) as platform:
-        record = await check_execution(platform, execution, counters)
-        check_trace(trace, record)
-    assert counters.of(execution, COUNTING).keys() == {
-        *(f"{execution}/page/{visit}/0/page/1" for visit in range(1, PAGES + 1)),
-        *(f"{execution}/each/1/{row}/book/1" for row in range(ROWS)),
-        *(f"{execution}/beads/1/{bead}/thread/1" for bead in range(BEADS)),
-        f"{execution}/join/1/0/second/1",
-    }
-    assert counters.of(execution, HONOURING).keys() == {
-        *(f"{execution}/each/1/{row}/reserve/1" for row in range(ROWS)),
-        f"{execution}/flaky/1/0/flaky/1",
-        f"{execution}/join/1/0/first/1",
-    }
-    (child,) = record.children
-    assert counters.of(child, COUNTING).keys() == {f"{child}/tell/1/0/tell/1"}
-    # Whoever dies between the commit of a frame and the end of its journal leaves that behind.
-    assert {path.stem for path in (home / "journals").glob(f"{execution}/*")} <= record.frames
 
 
 async def check_whole_log(home: Path) -> None:

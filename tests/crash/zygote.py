@@ -13,13 +13,15 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import engine, projector, writer
+from tests.crash import engine, projector, remote, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "append": writer.main,
     "project": projector.main,
     "run": engine.main,
+    "serve": remote.serve_main,
+    "work": remote.work_main,
 }
 
 
@@ -29,9 +31,11 @@ def main() -> None:
         word, _, text = line.partition(" ")
         if word == "start":
             child = _fork(json.loads(text))
-        else:
+        elif child:
             tell({"ended": _kill(child)})
             child = 0
+        else:  # to kill process 0 is to kill ourselves, and whoever started us
+            tell({"failed": "there is nobody to be killed"})
     if child:  # whoever gave the orders is gone
         _kill(child)
 

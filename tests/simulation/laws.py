@@ -3,6 +3,7 @@
 from collections import Counter
 
 from noetl.domain.events import (
+    CommandClaimed,
     CommandCompleted,
     CommandFailed,
     CommandIssued,
@@ -101,12 +102,16 @@ def _check_rows(events: list[RecordedEvent]) -> None:
 def _ends(events: list[RecordedEvent]) -> list[tuple[str, int]]:
     """Work that ended, with the claim or the attempt that ended it."""
     attempts: dict[str, int] = {}
+    claims: dict[str, int] = {}
     ends: list[tuple[str, int]] = []
     for each in events:
-        frame = str(each.envelope.frame_id)
+        frame, command = str(each.envelope.frame_id), str(each.envelope.command_id)
         match each.event:
+            case CommandClaimed(claim=claim):
+                claims[command] = claim
             case CommandCompleted(claim=claim) | CommandFailed(claim=claim):
-                ends.append((str(each.envelope.command_id), claim or 0))
+                assert claim == claims[command], f"{command} was ended by a fenced claim"
+                ends.append((command, claims[command]))
             case FrameDispatched(attempt=attempt):
                 attempts[frame] = attempt
             case FrameCommitted() | FrameFailed():

@@ -108,6 +108,21 @@ async def test_an_old_boot_that_signs_off_takes_nothing_from_the_new_one(scene: 
     assert await said_to(scene.desk.report(ended(work, after))) == "recorded"
 
 
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_what_an_old_boot_held_is_lost_although_nobody_else_has_it_yet(
+    scene: Scene, text: str
+) -> None:
+    before, after = worker(boot="1"), worker(boot="2")
+    await scene.start(text, count=1)
+    (work,) = await scene.claim(1, before)
+
+    await scene.desk.register(after)
+
+    assert await said_to(scene.desk.report(ended(work, before))) == "lost"
+    (again,) = await scene.claim(1, after)
+    assert claim_of(again) == 2
+
+
 async def test_a_new_boot_voids_frames_also_after_the_desk_was_restarted(scene: Scene) -> None:
     before, after = worker(boot="1"), worker(boot="2")
     execution = await scene.start(ROWS, count=1)
