@@ -9,6 +9,9 @@ from typing import Any
 from noetl.adapters.memory.catalog import MemoryCatalog
 from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.domain.execution.fold import fold
+from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.execution.state import ExecutionState
 from noetl.kernel.errors import (
     ClaimLost,
     ExecutionNotFound,
@@ -28,6 +31,7 @@ from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
 from noetl.runtime.starting import Starter, StartRequest
+from noetl.wire.codec import open_stored
 from tests.simulation.faulty_log import FaultyLog
 from tests.simulation.hands import Acknowledged, Hand
 from tests.unit.runtime.desk_scene import rising_ids
@@ -37,6 +41,7 @@ LEASE_SECONDS = 30.0
 STEPS_MAX = 80
 ROUNDS_MAX = 300
 START_TRIES_MAX = 50
+EVENTS_MAX = 100_000
 FORESEEN = (LogUnavailable, VersionConflict, ClaimLost, StateRefuses, ExecutionNotFound)
 
 _PARSED = Playbooks(MemoryCatalog(VirtualClock().now, rising_ids(node=5)), MemoryPayloadStore())
@@ -60,6 +65,8 @@ class World:
         self.hands = [Hand(name, self.chance, self.acknowledged) for name in ("anna", "ben")]
         self.surprises: list[BaseException] = []
         self.executions: list[ExecutionId] = []
+        self._folded: dict[ExecutionId, ExecutionState] = {}
+        self._seen = 0  # position up to which they are folded
         self._under_way: set[asyncio.Task[None]] = set()
         self._build()
 
@@ -113,28 +120,35 @@ class World:
         for _ in range(ROUNDS_MAX):
             if not await self.open_executions():
                 break
-            for execution in await self.open_executions():
-                await self._foreseen(self.control.resume(DEFAULT_SCOPE, execution))
-            for hand in self.hands:
-                await self._foreseen(hand.claim(self.desk))
-                for _ in range(2 * hand.slots):
-                    await self._foreseen(hand.work(self.desk))
-            self.clock.seconds += LEASE_SECONDS / 3
-            await self.reaper.look()
+            await self._honest_round()
         await self.reaper.look()
         await self._quiet()
         for hand in self.hands:  # what lies in their mailboxes is of no use any more
             await self.desk.deregister(hand.identity)
         await self._quiet()
 
-    async def open_executions(self) -> list[ExecutionId]:
-        found = []
-        for stored in await self.log.truth.tail(limit=10_000):
-            if stored.stream_version == 1:
-                running = await self.coordinator.load(stored.execution_id)
-                if not running.is_over:
-                    found.append(stored.execution_id)
-        return found
+    async def open_executions(self) -> dict[ExecutionId, str]:
+        """By the log alone: to ask the coordinator would remind it of what it forgot."""
+        for stored in await self.log.truth.tail(after_position=self._seen, limit=EVENTS_MAX):
+            state = self._folded.setdefault(stored.execution_id, ExecutionState())
+            fold([open_stored(stored)], state)
+            self._seen = stored.position
+        return {
+            name: state.execution.status
+            for name, state in self._folded.items()
+            if state.execution.status not in TERMINAL
+        }
+
+    async def _honest_round(self) -> None:
+        for execution, status in (await self.open_executions()).items():
+            if status == "PAUSED":
+                await self._foreseen(self.control.resume(DEFAULT_SCOPE, execution))
+        for hand in self.hands:
+            await self._foreseen(hand.claim(self.desk))
+            for _ in range(2 * hand.slots):
+                await self._foreseen(hand.work(self.desk))
+        self.clock.seconds += LEASE_SECONDS / 3
+        await self.reaper.look()
 
     def _begin(self, action: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(self._foreseen(action))

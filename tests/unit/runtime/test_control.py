@@ -45,6 +45,30 @@ workflow:
     tool: {kind: noop}
 """
 
+RESCUED = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: rescued, path: control/rescued}
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: small}, {step: large}]}
+  - step: small
+    loop:
+      in: [1, 2]
+      iterator: item
+      spec: {mode: parallel, max_in_flight: 2, frame: {max_rows: 1, row_concurrency: 1}}
+    tool: {kind: noop}
+    next: {arcs: [{step: rescue, when: "{{ event.name == 'call.error' }}"}]}
+  - step: large
+    loop:
+      in: "{{ range(600) | list }}"
+      iterator: item
+      spec: {mode: parallel, max_in_flight: 600, frame: {max_rows: 1, row_concurrency: 1}}
+    tool: {kind: noop}
+  - step: rescue
+    tool: {kind: noop}
+"""
+
 
 @pytest.fixture
 def log() -> ObedientLog:
@@ -103,6 +127,21 @@ async def test_more_open_work_than_fits_into_one_append_is_cancelled_too(
     assert count(events, "loop.done") == count(events, "stage.closed") == 1
     assert count(events, "execution.cancelled") == 1
     assert not (await scene.coordinator.load(execution)).state.frames
+
+
+async def test_nothing_follows_from_a_cancel_that_takes_several_appends(scene: Scene) -> None:
+    execution = await scene.start(RESCUED)
+    hands = worker(slots=1_000)
+    works = await scene.claim(1_000, hands)
+    works += await scene.claim(1_000 - len(works), hands)
+    works += await scene.claim(1_000 - len(works), hands)
+    assert len(works) == 602
+
+    await scene.cancel(execution)
+
+    events = await scene.events(execution)
+    assert count(events, "command.issued") == 0
+    assert {done.status for done in await scene.of(execution, "loop.done")} == {"cancelled"}
 
 
 async def test_a_cancel_reaches_the_children_and_theirs(scene: Scene) -> None:

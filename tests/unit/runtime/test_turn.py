@@ -24,11 +24,14 @@ def scene(log: ObedientLog) -> Scene:
     return Scene(log)
 
 
-def wide(steps: int) -> str:
+LOOPING = 'loop: {in: "{{ [1] }}", iterator: item}, tool: {kind: noop}, '
+
+
+def wide(steps: int, each: str = "") -> str:
     """One step, then many side by side, then one again."""
     names = [f"s{number}" for number in range(steps)]
     arcs = ", ".join(f"{{step: {name}}}" for name in names)
-    branches = "\n".join(f"  - {{step: {name}, next: last}}" for name in names)
+    branches = "\n".join(f"  - {{step: {name}, {each}next: last}}" for name in names)
     return f"""
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -53,6 +56,21 @@ async def test_more_than_fits_into_one_append_follows_in_others(
     sizes = [len(append) for append in log.appends]
     assert max(sizes) <= APPEND_EVENTS_MAX
     assert count(await scene.events(execution), "step.enter") == steps + 2
+
+
+async def test_a_loop_and_its_stage_begin_and_end_in_one_append(
+    scene: Scene, log: ObedientLog
+) -> None:
+    """Hundreds of loops side by side: a cut between the two would leave a loop without a stage."""
+    execution = await scene.start(wide(301, LOOPING))
+    hands = worker(slots=1_000)
+
+    assert await scene.run_to_the_end(execution, hands) == "COMPLETED"
+
+    assert max(map(len, log.appends)) <= APPEND_EVENTS_MAX
+    for append in log.appends:
+        assert append.count("loop.started") == append.count("stage.opened")
+        assert append.count("loop.done") == append.count("stage.closed")
 
 
 async def test_hundreds_of_frames_are_handed_out_append_by_append(

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import pytest
@@ -83,9 +83,9 @@ class WorkDeskCompliance(ABC):
         before = await office.events(execution)
 
         assert claim_of(second) > claim_of(first)
-        for saying in _sayings(office, first, slow):
+        for say in _sayings(office, first, slow):
             with pytest.raises(ClaimLost):
-                await saying
+                await say()
         assert await office.events(execution) == before
         assert await said_to(office.desk.report(ended(second, quick))) == "recorded"
 
@@ -238,18 +238,22 @@ class WorkDeskCompliance(ABC):
         await office.cancel(execution)
         before = await office.events(execution)
 
-        for saying in _sayings(office, work, holder):
-            assert await _is_stopped(saying)
+        for say in _sayings(office, work, holder):
+            assert await _is_stopped(say())
         assert await office.events(execution) == before
 
 
-def _sayings(office: Office, work: Work, by: WorkerIdentity) -> list[Awaitable[Any]]:
+def _sayings(office: Office, work: Work, by: WorkerIdentity) -> list[Callable[[], Awaitable[Any]]]:
     """Everything that a holder can say of its work."""
     desk = office.desk
-    said: list[Awaitable[Any]] = [desk.heartbeat(beat(work, by)), desk.report(ended(work, by))]
+    said: list[Callable[[], Awaitable[Any]]] = [
+        lambda: desk.heartbeat(beat(work, by)),
+        lambda: desk.report(ended(work, by)),
+    ]
     if isinstance(work, CommandWork):
         call = Call(task="call", result=inline_result(1), effect="fired")
-        said.append(desk.record_call(work.execution_id, work.command_id, work.claim, call))
+        name, claim = work.command_id, work.claim
+        said.append(lambda: desk.record_call(work.execution_id, name, claim, call))
     return said
 
 
