@@ -85,7 +85,7 @@ def test_what_has_no_column_of_its_own_is_context() -> None:
         status="error",
         result=None,
         error="503",
-        context=b'{"run":1,"task":"t","visit":2}',
+        context=b'{"run":1,"task":"t","tries":1,"visit":2}',
         meta=b'{"note":"by hand"}',
         worker_id=None,
         duration_ms=1500,

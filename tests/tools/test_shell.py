@@ -107,12 +107,12 @@ async def test_t1_an_environment_that_is_no_map_is_refused(tool: ShellTool) -> N
         await tool.run(call("shell", {"cmds": "true", "env": "A=1"}))
 
 
-async def test_a_folder_of_ours_is_made_when_it_is_missing(tmp_path: Path) -> None:
-    tool = ShellTool(services(tmp_path / "new" / "folder", environment=PATH))
+async def test_commands_run_where_relative_paths_begin(tmp_path: Path) -> None:
+    tool = ShellTool(services(tmp_path, environment=PATH))
 
     value = (await tool.run(call("shell", {"cmds": "pwd"}))).value
 
-    assert value["stdout"].strip() == str(tmp_path / "new" / "folder")
+    assert value["stdout"].strip() == str(tmp_path)
 
 
 async def test_t1_a_zero_byte_is_refused(tool: ShellTool) -> None:
