@@ -1,24 +1,17 @@
 """What people ask of executions, whatever they are in the middle of."""
 
-import msgspec
 import pytest
 
 from noetl.domain.events import BusinessObjectChanged
-from noetl.domain.events.values import Failure
 from noetl.domain.log import APPEND_EVENTS_MAX
-from noetl.domain.work import Call, CommandWork
 from noetl.kernel.errors import ClaimLost, ExecutionNotFound, LogUnavailable, StateRefuses
-from noetl.kernel.ids import StepName
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
-from noetl.templates.recorded import inline_result
 from noetl.testing.desk_words import (
     CHAIN,
     ROWS,
     child_of,
-    claim_of,
     count,
     ended,
-    failed,
     said_to,
     types,
     worker,
@@ -26,7 +19,6 @@ from noetl.testing.desk_words import (
 from tests.unit.runtime.desk_scene import WORKER, Scene
 from tests.unit.runtime.obedient_log import ObedientLog
 
-BROKEN = Failure(kind="client_error", message="no such order")
 STRANGERS = Scope("acme", "ops")
 BOTH = """
 apiVersion: noetl.io/v2
@@ -208,92 +200,6 @@ async def test_a_pause_holds_what_follows_and_a_resume_lets_it_go(scene: Scene) 
     assert await scene.run_to_the_end(execution) == "COMPLETED"
     tally = types(await scene.events(execution))
     assert tally.count("execution.paused") == tally.count("execution.resumed") == 1
-
-
-async def test_a_retry_of_a_step_is_the_same_visit_and_adopts_what_was_recorded(
-    scene: Scene,
-) -> None:
-    execution = await scene.start(CHAIN)
-    work = await scene.claim_one()
-    paid = Call(task="pay", result=inline_result({"receipt": 5}), effect="fired", duration_ms=1)
-    refused = Call(task="ship", error=BROKEN, effect="fired")
-    report = msgspec.structs.replace(failed(work, WORKER, BROKEN), calls=(paid, refused))
-    await scene.report(report)
-    assert await scene.status(execution) == "FAILED"
-    scene.rebuild()
-
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-    again = await scene.claim_one()
-
-    assert isinstance(again, CommandWork)
-    assert (again.visit, again.command_id) == (1, f"{execution}/first/1/0/2")
-    assert again.journal == (paid,)
-    await scene.finish(again)
-    assert await scene.run_to_the_end(execution) == "COMPLETED"
-
-
-async def test_a_retry_of_a_loop_is_a_new_visit(scene: Scene) -> None:
-    execution = await scene.start(ROWS, count=2)
-    first, *_ = await scene.claim()
-    await scene.report(failed(first, WORKER, BROKEN))
-    for work in await scene.claim():
-        await scene.finish(work)
-    await scene.pass_time(2 * scene.lease_seconds)
-    for work in await scene.claim():
-        await scene.finish(work)
-    assert await scene.status(execution) == "FAILED"
-
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-
-    assert {(work.visit, claim_of(work)) for work in await scene.claim()} == {(2, 1)}
-
-
-async def test_a_retried_execution_ends_again(scene: Scene) -> None:
-    execution = await scene.start(CHAIN)
-    await scene.report(failed(await scene.claim_one(), WORKER, BROKEN))
-    ending = await scene.coordinator.ending(execution, 0)
-    assert ending is not None
-    assert ending.status == "FAILED"
-
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-    assert await scene.coordinator.ending(execution, 0) is None
-    assert await scene.run_to_the_end(execution) == "COMPLETED"
-
-    ending = await scene.coordinator.ending(execution, 0)
-    assert ending is not None
-    assert ending.status == "COMPLETED"
-
-
-async def test_work_of_a_retried_execution_is_looked_after(scene: Scene) -> None:
-    execution = await scene.start(CHAIN)
-    await scene.report(failed(await scene.claim_one(), WORKER, BROKEN))
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-    await scene.claim_one()
-
-    await scene.pass_time(2 * scene.lease_seconds)
-
-    assert claim_of(await scene.claim_one(worker("next"))) == 2
-
-
-async def test_a_cancelled_execution_can_be_retried_where_it_was(scene: Scene) -> None:
-    execution = await scene.start(CHAIN)
-    await scene.claim_one()
-    await scene.cancel(execution)
-
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-    assert await scene.run_to_the_end(execution) == "COMPLETED"
-
-
-async def test_a_retry_may_begin_anywhere(scene: Scene) -> None:
-    execution = await scene.start(CHAIN)
-    await scene.run_to_the_end(execution)
-
-    await scene.control.retry(DEFAULT_SCOPE, execution, step=StepName("second"))
-
-    (work,) = await scene.claim()
-    assert (work.step, work.visit) == ("second", 2)
-    await scene.finish(work)
-    assert await scene.status(execution) == "COMPLETED"
 
 
 async def test_a_wish_that_could_not_be_recorded_was_not_granted(
