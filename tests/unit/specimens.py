@@ -115,7 +115,9 @@ SPECIMENS: tuple[Event, ...] = (
     ExecutionPaused(reason="lunch"),
     ExecutionResumed(),
     ExecutionCancelled(reason="enough"),
-    ExecutionRetried(step=STEP, visit=2, attempt=3, reason="the disk is empty again"),
+    ExecutionRetried(
+        step=STEP, visit=2, attempt=3, reason="the disk is empty again", also=True
+    ),
     ChildStarted(
         cycle="7/größe/β/2/0/book/1", child_execution_id=ExecutionId("8"), path="examples/booking",
         playbook_version=3,

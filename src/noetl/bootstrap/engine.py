@@ -174,9 +174,20 @@ async def _project(coordinator: Coordinator, projector: Projector) -> None:
 @asynccontextmanager
 async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """A service that lives as long as the block; its failure ends the block."""
+    owner = asyncio.current_task()
     task = asyncio.create_task(work)
+
+    def end_the_block(done: "asyncio.Task[None]") -> None:
+        if not done.cancelled() and done.exception() is not None and owner is not None:
+            owner.cancel()
+
+    task.add_done_callback(end_the_block)
     try:
         yield
+    except asyncio.CancelledError:
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            raise error from None
+        raise
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

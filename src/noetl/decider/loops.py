@@ -1,5 +1,6 @@
 """How a loop begins and ends: its items, its policy, and what its rows came to."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -104,13 +105,18 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings) -> dict[st
 
 
 def _number(name: str, value: Any) -> float:
+    """Lengths of time are numbers above 0; everything else is counted, from 1."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = 0
-    if number <= 0:
-        raise TemplateFailed(f"{name} is {value!r}; use a number above 0")
-    return int(number) if number.is_integer() else number
+    if name.endswith("_seconds"):
+        if number <= 0 or not math.isfinite(number):
+            raise TemplateFailed(f"{name} is {value!r}; use a number above 0")
+        return number
+    if number < 1 or not number.is_integer():
+        raise TemplateFailed(f"{name} is {value!r}; use a whole number from 1")
+    return int(number)
 
 
 def is_drained(work: LoopWork) -> bool:
@@ -195,5 +201,7 @@ def _writes(work: LoopWork) -> dict[str, Any]:
         return {}
     writes: dict[str, Any] = {}
     for output in sorted(work.outputs, key=lambda output: output.window.first):
-        writes = {**writes, **output.writes}
+        for name, value in output.writes.items():
+            writes.pop(name, None)  # a name that is written again comes last, as it does in time
+            writes[name] = value
     return writes

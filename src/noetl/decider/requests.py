@@ -64,32 +64,45 @@ def resume(state: ExecutionState) -> list[Decided]:
 def retry(
     state: ExecutionState, playbook: Playbook, step: StepName | None, reason: str | None
 ) -> list[Decided]:
-    """From the step that failed, or from any step by name."""
+    """From the step that is named, else from every step that failed or was cancelled."""
     execution = state.execution
     if execution.status not in TERMINAL:
         raise StateRefuses(execution.execution_id, "is still running; cancel it or wait")
-    name = step or (state.failed.step if state.failed is not None else _last_open(state))
-    if name is None:
+    names = _unfinished(state) if step is None else [step]
+    if not names and not state.tokens:
         raise StateRefuses(execution.execution_id, "has no failed step; name one: --from STEP")
-    if name not in playbook.steps:
-        known = ", ".join(playbook.steps)
-        raise StateRefuses(execution.execution_id, f"has no step {name!r}; it has {known}")
+    for name in names:
+        if name not in playbook.steps:
+            known = ", ".join(playbook.steps)
+            raise StateRefuses(execution.execution_id, f"has no step {name!r}; it has {known}")
+    return [
+        Decided(event=_retried(state, playbook, name, reason, also=number > 0))
+        for number, name in enumerate(names or [next(iter(state.tokens))])
+    ]
+
+
+def _retried(
+    state: ExecutionState, playbook: Playbook, name: StepName, reason: str | None, *, also: bool
+) -> ExecutionRetried:
     before = state.steps.get(name)
     if before is None:
-        return [Decided(event=ExecutionRetried(step=name, visit=1, reason=reason))]
+        return ExecutionRetried(step=name, visit=1, reason=reason, also=also)
     is_same_visit = before.status in ("FAILED", "CANCELLED") and playbook.steps[name].loop is None
-    retried = ExecutionRetried(
+    return ExecutionRetried(
         step=name,
         visit=before.visit if is_same_visit else before.visit + 1,
         attempt=before.attempt + 1 if is_same_visit else 1,
         reason=reason,
+        also=also,
     )
-    return [Decided(event=retried)]
 
 
-def _last_open(state: ExecutionState) -> StepName | None:
-    cancelled = [name for name, step in state.steps.items() if step.status == "CANCELLED"]
-    return cancelled[-1] if cancelled else None
+def _unfinished(state: ExecutionState) -> list[StepName]:
+    return [
+        name
+        for name, step in state.steps.items()
+        if step.is_unhandled or step.status == "CANCELLED"
+    ]
 
 
 def _refuse_if_over(state: ExecutionState, what: str) -> None:

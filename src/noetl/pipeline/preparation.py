@@ -16,6 +16,7 @@ from noetl.pipeline.workshop import Workshop
 from noetl.ports.tool import ToolCall
 
 _NOTHING: Mapping[str, Any] = {}
+_STARTS_ANOTHER = "playbook"
 
 
 class Preparation:
@@ -63,6 +64,8 @@ class Preparation:
         if plan.timeout is not None:
             timeout = await self._seconds(plan, names)
         job = self._job
+        if plan.kind == _STARTS_ANOTHER:
+            self._refuse_secrets({**parameters, **given})
         return ToolCall(
             kind=plan.kind,
             task=plan.name,
@@ -77,7 +80,17 @@ class Preparation:
             command_id=job.command_id,
             stage_id=job.stage_id,
             timeout_seconds=timeout,
+            attempt=attempt,
         )
+
+    def _refuse_secrets(self, passed_on: Mapping[str, Any]) -> None:
+        """A child records its workload, and does not know which part of it is secret."""
+        if self._sight.secrets.scrub(passed_on) != passed_on:
+            raise failed(
+                "client_error",
+                "a secret cannot be passed to a sub-playbook, whose log would hold it; pass the"
+                " name of the credential, and let the child look it up",
+            )
 
     async def _with_item(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """A lone program in a loop gets its row, or its rows, as an argument too."""

@@ -61,12 +61,27 @@ def hidden(value: Any) -> Any:
 
 def _in_all_forms(texts: set[str]) -> tuple[Secret, ...]:
     plain = {text for text in texts if len(text) >= SUBSTRING_CHARS_MIN}
-    forms = {form(text) for text in plain for form in (quote, quote_plus, _quoted_whole)}
-    return tuple(Secret(text) for text in sorted(plain | forms))
+    forms = {form(text) for text in plain for form in _FORMS}
+    return tuple(Secret(text) for text in sorted(plain | forms) if text)
 
 
 def _quoted_whole(text: str) -> str:
     return quote(text, safe="")
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode().rstrip("=")
+
+
+def _base64_for_addresses(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+_FORMS: Final = (
+    *(quote, quote_plus, _quoted_whole, _base64, _base64_for_addresses),
+    *(str.lower, str.upper, str.strip, str.title, str.capitalize),
+)
+"""What templates, headers and addresses make of a text without changing what it gives away."""
 
 
 def _sensitive(value: Any, field: str = "") -> Iterator[str]:

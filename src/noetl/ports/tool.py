@@ -28,6 +28,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     command_id: CommandId | None = None  # whose work this is: a command's, or
     stage_id: StageId | None = None  # a row's of a stage
     timeout_seconds: float | None = None
+    attempt: int = 1  # rises with every retry by a rule; the idempotency key does not
 
     @property
     def credential(self) -> OpenCredential | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 
 import msgspec
@@ -14,6 +15,7 @@ from noetl.domain.work import (
     ChildOutcome,
     ChildRequest,
     CommandReport,
+    CommandWork,
     FrameReport,
     Heartbeat,
     LeaseAnswer,
@@ -22,8 +24,9 @@ from noetl.domain.work import (
     Work,
     WorkerIdentity,
 )
-from noetl.kernel.errors import ClaimLost, StateRefuses
+from noetl.kernel.errors import ClaimLost, NoETLError, StateRefuses
 from noetl.kernel.ids import CommandId, ExecutionId, WorkerId
+from noetl.kernel.instant import plus
 from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.runtime import reports
 from noetl.runtime.control import cancel_tree
@@ -32,7 +35,7 @@ from noetl.runtime.recovery import void_leases
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
-REMEMBERED_MAX = 10_000
+REMEMBERED_MAX = 1_000
 OBJECTS_INLINE_MAX = 20
 """Object changes of one frame that are events of their own; more of them are a payload."""
 
@@ -41,7 +44,7 @@ class CoordinatorDesk:
     def __init__(self, coordinator: Coordinator, starter: Starter) -> None:
         self._coordinator = coordinator
         self._starter = starter
-        self._reported: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._reported: OrderedDict[tuple[str, int], Reported] = OrderedDict()
 
     async def register(self, worker: WorkerIdentity) -> None:
         """A worker under a new boot has lost what its earlier one held."""
@@ -70,7 +73,22 @@ class CoordinatorDesk:
                 waiting = asyncio.ensure_future(seat.has_mail.wait())
                 await asyncio.wait([waiting], timeout=wait_seconds)
                 waiting.cancel()
-            return seat.collect()
+            return await self._fresh(seat.collect(), worker.worker_id)
+
+    async def _fresh(self, works: Iterable[Work], worker_id: WorkerId) -> list[Work]:
+        """A worker counts on a whole lease from the question that brought it the work: what lay
+        here for a while is renewed first, and what was taken back meanwhile is left out."""
+        fresh: list[Work] = []
+        for work in works:
+            counted_on = plus(self._coordinator.held.clock.now(), seconds=_believed(work))
+            if work.lease_until >= counted_on:
+                fresh.append(work)
+                continue
+            with suppress(NoETLError):  # else it goes out again when its lease is over
+                answer = await self.heartbeat(_beat(work, worker_id))
+                until = answer.lease_until or work.lease_until
+                fresh.append(msgspec.structs.replace(work, lease_until=until))
+        return fresh
 
     async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
         lease = self._coordinator.held.terms.lease_seconds
@@ -87,15 +105,18 @@ class CoordinatorDesk:
 
     async def report(self, report: Report) -> Reported:
         key = _key_of(report)
-        if key in self._reported:
-            return Reported(duplicate=True)
+        if key in self._reported:  # the answer was lost on its way, and the work in it with it
+            known = await self._fresh(self._reported[key].next_work, report.worker_id)
+            return Reported(duplicate=True, next_work=tuple(known))
         seat = self._coordinator.seats.find(report.worker_id)
         with nullcontext() if seat is None else seat.listening():
             await self._record(report)
-        self._reported[key] = None
+        brought = [] if seat is None else await self._fresh(seat.collect(), report.worker_id)
+        answer = Reported(next_work=tuple(brought))
+        self._reported[key] = answer
         if len(self._reported) > REMEMBERED_MAX:
             self._reported.popitem(last=False)
-        return Reported(next_work=() if seat is None else tuple(seat.collect()))
+        return answer
 
     async def _record(self, report: Report) -> None:
         if isinstance(report, CommandReport):
@@ -193,6 +214,27 @@ def _child(turn: Turn, request: ChildRequest, started: ChildStarted) -> Executio
         raise ClaimLost(request.cycle, "belongs to work that is over")
     turn.add(Decided(event=started, command_id=request.command_id, stage_id=request.stage_id))
     return started.child_execution_id
+
+
+def _believed(work: Work) -> float:
+    return work.lease_seconds * reports.RENEWED_BELOW
+
+
+def _beat(work: Work, worker_id: WorkerId) -> Heartbeat:
+    if isinstance(work, CommandWork):
+        return Heartbeat(
+            execution_id=work.execution_id,
+            worker_id=worker_id,
+            claim=work.claim,
+            command_id=work.command_id,
+        )
+    return Heartbeat(
+        execution_id=work.execution_id,
+        worker_id=worker_id,
+        claim=work.attempt,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+    )
 
 
 def _key_of(report: Report) -> tuple[str, int]:

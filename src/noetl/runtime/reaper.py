@@ -3,8 +3,6 @@ is ever handed out again."""
 
 from contextlib import suppress
 
-from noetl.domain.events import CommandFailed
-from noetl.domain.events.values import Failure
 from noetl.domain.execution.rows import CommandRow, FrameRow
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId
@@ -13,7 +11,7 @@ from noetl.ports.clock import Clock
 from noetl.runtime import reports
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.running import Running
-from noetl.runtime.turn import Turn, about_command
+from noetl.runtime.turn import Turn
 
 INTERVAL_SECONDS = 1.0
 
@@ -55,12 +53,7 @@ def take_back_overdue(turn: Turn) -> None:
     for row in _overdue_commands(turn.running, turn.now):
         if turn.is_full:
             return
-        if row.claim < row.attempts_max:
-            turn.running.void.add(row.command_id)
-            continue
-        message = f"{row.claim} workers in turn took the command and went quiet"
-        failed = CommandFailed(error=Failure(kind="lease_lost", message=message), claim=row.claim)
-        turn.add(about_command(failed, row.command_id))
+        reports.take_back(turn, row)
     for frame in _overdue_frames(turn.running, turn.now):
         if turn.is_full:
             return

@@ -66,9 +66,11 @@ async def void_leases(
 
 def _void(turn: Turn, dead: frozenset[WorkerId], seats: Seats) -> bool:
     """Returns whether there is more than fits into a turn."""
-    for row in turn.state.commands.values():
+    for row in list(turn.state.commands.values()):
+        if turn.is_full:
+            return True
         if row.worker_id in dead and not seats.is_current(row.worker_id, row.boot_id):
-            turn.running.void.add(row.command_id)
+            reports.take_back(turn, row)
     for frame in list(turn.state.frames.values()):
         held_by = turn.running.incarnations.get(frame.frame_id)
         if frame.worker_id not in dead or seats.is_incarnation(frame.worker_id, held_by):

@@ -128,6 +128,19 @@ def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None
     turn.add(*facts, about_frame(committed, report.frame_id, loop))
 
 
+def take_back(turn: Turn, row: CommandRow) -> None:
+    """Its holder is gone: the command may be claimed again, and fails when it was lost too often.
+
+    A command that kills whoever runs it must not be handed out for ever.
+    """
+    if row.claim < row.attempts_max:
+        turn.running.void.add(row.command_id)
+        return
+    message = f"{row.claim} workers in turn took the command and went quiet"
+    failed = CommandFailed(error=Failure(kind="lease_lost", message=message), claim=row.claim)
+    turn.add(about_command(failed, row.command_id))
+
+
 def abandon_frame(turn: Turn, row: FrameRow) -> None:
     """Its holder is gone: the frame waits to be handed out again."""
     turn.add(about_frame(_abandoned(row), row.frame_id, _loop_of(turn, row.frame_id)))

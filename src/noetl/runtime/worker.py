@@ -36,6 +36,7 @@ CLAIM_WAIT_SECONDS = 10.0
 BEAT_SECONDS_MAX = 2.0
 """However long a lease is: a heartbeat is also how a worker hears that its work was cancelled."""
 
+GOODBYE_SECONDS_MAX = 10.0
 EMPTY_CLAIM_SECONDS = 0.05
 """A pause after an empty answer, in case the desk does not wait as it was asked to."""
 
@@ -118,7 +119,11 @@ class Worker:
                 while self._lines:
                     await asyncio.wait(self._lines)
                 heart.cancel()
-            await insisted(lambda: self._desk.deregister(self._identity), _go_on, self._clock)
+            with suppress(TimeoutError):  # a desk that is gone learns it by our silence
+                async with asyncio.timeout(GOODBYE_SECONDS_MAX):
+                    await insisted(
+                        lambda: self._desk.deregister(self._identity), _go_on, self._clock
+                    )
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from several
         finally:

@@ -70,8 +70,8 @@ class Held:
     def obey(self, action: NextAction) -> None:
         if action == "stop":
             self.drop("stopped")
-        elif action == "wait":
-            self.is_told_to_wait = True
+        else:
+            self.is_told_to_wait = action == "wait"
 
     def drop(self, why: Ending) -> None:
         """Nothing of it will be reported any more."""

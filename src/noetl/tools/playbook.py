@@ -97,12 +97,20 @@ def _request(call: ToolCall) -> ChildRequest:
         execution_id=call.execution_id,
         command_id=call.command_id,
         stage_id=call.stage_id,
-        cycle=call.idempotency_key,
+        cycle=_cycle(call),
         path=str(path) if path else None,
         catalog_id=str(catalog_id) if catalog_id else None,
         version=_version(call.parameters.get("version")),
         payload={**call.input, **given},
     )
+
+
+def _cycle(call: ToolCall) -> str:
+    """Each try has a child of its own: asking for one that failed again would find it failed."""
+    tried = str(call.command_id or "").rpartition("/")[2]
+    marks = [f"try {tried}"] if tried.isdigit() and tried != "1" else []
+    marks += [f"attempt {call.attempt}"] if call.attempt > 1 else []
+    return "/".join([call.idempotency_key, *marks])
 
 
 def _version(given: Any) -> int | None:

@@ -1,5 +1,7 @@
 """How loops begin, go out in frames, and end."""
 
+import pytest
+
 from noetl.decider.frames import frame_rows, next_window, row_concurrency
 from noetl.domain.events.values import Failure
 from noetl.testing.story import Story
@@ -92,3 +94,17 @@ def test_items_that_are_no_items_fail_the_step_in_words() -> None:
     told = looping("parallel", items=7)
     assert told.status == "FAILED"
     assert "which has no items" in told.of("playbook.failed")[0].error.message
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "max_in_flight: '{{ 0.5 }}'",
+        "frame: {max_rows: '{{ 1 / 2 }}'}",
+        "frame: {max_rows: '{{ 0 }}'}",
+    ],
+)
+def test_a_bound_that_is_no_whole_number_from_one_fails_the_step(bound: str) -> None:
+    told = looping("parallel", f", {bound}")
+    assert told.status == "FAILED"
+    assert "use a whole number from 1" in told.of("playbook.failed")[0].error.message

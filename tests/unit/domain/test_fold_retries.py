@@ -74,14 +74,14 @@ def test_now_is_the_time_of_the_newest_event() -> None:
     assert story.state.now == story.events[1].envelope.event_time
 
 
-def test_a_cancellation_leaves_nothing_to_go_on_with() -> None:
+def test_a_cancellation_ends_what_is_open_and_keeps_what_waits() -> None:
     story = given(STARTED, left(B, arcs=(A,)), StepEntered(step=STEP), loop_started())
     story.when(stage_opened(), dispatched(cursor={"first": 0, "rows": 5}))
 
     story.when(ExecutionCancelled(reason="enough"))
 
     assert story.state.open_steps == []
-    assert story.state.tokens == {}
+    assert story.state.tokens == {A: [B]}  # it begins when the execution is retried
     assert story.state.loop_work == {}
     assert story.state.steps[STEP] == StepState(
         visit=1,

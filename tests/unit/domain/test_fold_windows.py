@@ -82,6 +82,12 @@ def test_what_comes_next_never_goes_back() -> None:
     assert (work(story).next_index, work(story).next_ordinal) == (7, 2)
 
 
+def test_beside_a_reference_only_the_first_frame_keeps_a_preview() -> None:
+    story = loop_of(10).when(out(Window(0, 4)))
+    story.when(committed(row_count=4, output_ref=reference("rows"), outcomes=[{"value": 1}]))
+    assert work(story).outputs[0].outcomes == [{"value": 1}]
+
+
 def test_rows_that_came_back_leave_their_output() -> None:
     story = loop_of(10).when(out(Window(0, 4)), out(Window(4, 4), SECOND, 1))
 
@@ -105,7 +111,6 @@ def test_rows_that_came_back_leave_their_output() -> None:
         FrameOutput(
             window=Window(4, 4),
             output_ref=reference("rows"),
-            outcomes=[{"value": 1}],
             writes={"page": 2},
             duration_ms=12,
         )

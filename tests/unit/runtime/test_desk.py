@@ -74,6 +74,30 @@ async def test_work_promised_in_a_turn_that_got_lost_is_handed_out_again(
     assert len(await scene.claim(4)) == 4
 
 
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_mail_that_lay_for_a_while_is_renewed_before_it_is_given_out(
+    scene: Scene, text: str
+) -> None:
+    await scene.desk.claim(WORKER, 1, 0)
+    await scene.start(text, count=1)
+    await scene.pass_time(0.5 * scene.lease_seconds)
+
+    (work,) = await scene.desk.claim(WORKER, 1, 0)
+    await scene.pass_time(0.89 * scene.lease_seconds)
+
+    assert claim_of(work) == 1
+    assert await said_to(scene.report(ended(work, WORKER))) == "recorded"
+
+
+async def test_mail_that_was_taken_back_is_not_given_out(scene: Scene) -> None:
+    await scene.desk.claim(WORKER, 1, 0)
+    await scene.start(CHAIN)
+    await scene.pass_time(2 * scene.lease_seconds)
+
+    assert await scene.claim(1) == []
+    assert claim_of(await scene.claim_one()) == 2
+
+
 async def test_a_worker_that_has_gone_gets_no_work(scene: Scene) -> None:
     """It had many free slots when it asked for the last time."""
     assert await scene.claim(100, OTHER) == []

@@ -58,11 +58,12 @@ async def test_more_than_fits_into_one_append_follows_in_others(
     assert count(await scene.events(execution), "step.enter") == steps + 2
 
 
+@pytest.mark.parametrize("loops", [301, 302], ids=["odd", "even"])
 async def test_a_loop_and_its_stage_begin_and_end_in_one_append(
-    scene: Scene, log: ObedientLog
+    scene: Scene, log: ObedientLog, loops: int
 ) -> None:
     """Hundreds of loops side by side: a cut between the two would leave a loop without a stage."""
-    execution = await scene.start(wide(301, LOOPING))
+    execution = await scene.start(wide(loops, LOOPING))
     hands = worker(slots=1_000)
 
     assert await scene.run_to_the_end(execution, hands) == "COMPLETED"

@@ -66,6 +66,7 @@ class ExecutionRetried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     visit: Int64
     attempt: Int64 = 1
     reason: str | None = None
+    also: bool = False  # one more step of the same retry: several branches had failed
 
 
 class ChildStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

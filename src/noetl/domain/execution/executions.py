@@ -53,8 +53,7 @@ def cancelled(fold: Accumulator, event: ExecutionCancelled, envelope: Envelope) 
     for name in fold.state.open_steps:
         fold.state.steps[name].status = "CANCELLED"
         fold.state.steps[name].exited_event_id = envelope.event_id
-    fold.state.open_steps.clear()
-    fold.state.tokens.clear()
+    fold.state.open_steps.clear()  # tokens stay: what had not begun begins when it is retried
     fold.state.loop_work.clear()  # a retry begins a loop anew: its old rows must not go out again
 
 
@@ -69,7 +68,7 @@ def resumed(fold: Accumulator, _event: ExecutionResumed, _envelope: Envelope) ->
 def retried(fold: Accumulator, event: ExecutionRetried, _envelope: Envelope) -> None:
     """The visit that failed goes on at a higher try; any other step gets a token to start anew."""
     row = fold.state.execution
-    if row.status not in TERMINAL:
+    if row.status not in TERMINAL and not event.also:
         fold.unmatched()
         return
     row.status = "RUNNING"
@@ -77,11 +76,12 @@ def retried(fold: Accumulator, event: ExecutionRetried, _envelope: Envelope) -> 
     fold.state.failed = fold.state.ended_in = None
     step = fold.state.steps.get(event.step)
     if step is None or step.visit != event.visit:
-        fold.state.tokens.setdefault(event.step, []).append(event.step)
+        fold.state.tokens.setdefault(event.step, [event.step])  # unless one waits there already
         return
     step.status = "RUNNING"
     step.attempt = event.attempt
     step.exited_event_id = step.outcome = None
+    step.is_unhandled = False
     if event.step not in fold.state.open_steps:
         fold.state.open_steps.append(event.step)
 

@@ -54,6 +54,7 @@ class StepState(msgspec.Struct, kw_only=True):
     entered_event_id: EventId | None = None
     exited_event_id: EventId | None = None
     outcome: StepOutcome | None = None
+    is_unhandled: bool = False  # it failed, and no arc took that up
 
 
 class Child(msgspec.Struct, frozen=True):

@@ -48,7 +48,8 @@ def exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:
     step.outcome = None
     state.ctx = all_assigned(state.ctx, event.writes)
     _put_tokens(fold, event.step, event.arcs)
-    if event.status == "FAILED" and not event.handled and state.failed is None:
+    step.is_unhandled = event.status == "FAILED" and not event.handled
+    if step.is_unhandled and state.failed is None:
         state.failed = FailedStep(event.step, event.error or UNEXPLAINED)
     if not event.arcs and not event.quiet:
         state.ended_in = event.step

@@ -44,7 +44,8 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
         FrameOutput(
             window=Window(window.first, done),
             output_ref=event.output_ref,
-            outcomes=event.outcomes,
+            # Beside a reference the outcomes are a preview, and only the first frame's is shown.
+            outcomes=event.outcomes if event.output_ref is None or window.first == 0 else [],
             writes=event.writes,
             duration_ms=_milliseconds(event.metrics),
         )

@@ -129,6 +129,22 @@ class WorkDeskCompliance(ABC):
         assert said.count("recorded") == 1
         assert count(await office.events(execution), done) == 1
 
+    async def test_w2_work_in_an_answer_that_is_given_again_is_held_as_long_as_believed(
+        self, office: Office
+    ) -> None:
+        """A worker counts its lease from before the question that brought the work."""
+        await office.start(CHAIN)
+        holder = worker()
+        report = ended(await _one(office, holder), holder)
+        await office.desk.report(report)
+        await office.pass_time(0.5 * office.lease_seconds)
+
+        again = await office.desk.report(report)
+        await office.pass_time(0.89 * office.lease_seconds)
+
+        for work in again.next_work:
+            assert await said_to(office.desk.report(ended(work, holder))) == "recorded"
+
     async def test_w3_a_heartbeat_keeps_the_lease(self, office: Office, playbook: str) -> None:
         await office.start(playbook)
         holder = worker()
