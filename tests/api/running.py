@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from noetl.bootstrap.engine import Engine, open_engine
+from noetl.bootstrap.secret_key import internal_key
 from noetl.bootstrap.serving import serve
 from noetl.bootstrap.settings import Settings
 
@@ -57,6 +59,16 @@ class Api:
     engine: Engine
     address: str
     session: aiohttp.ClientSession
+
+    @property
+    def internal_key(self) -> str:
+        """What workers of this home show."""
+        settings = self.engine.settings
+        return internal_key(Path(settings.home), settings.secret_key)
+
+    @property
+    def as_worker(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.internal_key}"}
 
     async def call(self, method: str, path: str, **request: Any) -> Answer:
         async with self.session.request(method, path, **request) as response:

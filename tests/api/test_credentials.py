@@ -42,3 +42,12 @@ async def test_data_is_given_to_holders_of_the_internal_key_alone(settings: Sett
     assert (refused.status, closed.status) == (403, 401)
     assert SECRET not in str((refused, closed))
     assert given.body["data"] == opened.body["data"] == data
+
+
+async def test_without_a_key_nobody_reads_a_credential(api: Api) -> None:
+    await api.post("/api/credentials", name="bank", type="bearer", data={"token": "hush"})
+    closed = await api.call("GET", "/api/internal/credentials/bank")
+    opened = await api.call("GET", "/api/internal/credentials/bank", headers=api.as_worker)
+    masked = await api.call("GET", "/api/credentials/bank?include_data=true")
+    assert (closed.status, opened.status) == (401, 200)
+    assert "hush" not in str(masked.body)

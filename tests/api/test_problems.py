@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noetl.api.app import ROUTES
+from noetl.api.guard import INTERNAL_PATHS
 from noetl.api.problems import STATUSES, status_of
 from noetl.api.route import BODY_BYTES_MAX, AnyRoute
 from noetl.kernel import errors
@@ -117,7 +118,8 @@ WRONG: dict[str, tuple[Request, int, str]] = {
 async def test_a_wrong_request_has_a_problem_document(api: Api, name: str) -> None:
     (method, path, request), status, code = WRONG[name]
 
-    answer = await api.call(method, path, **request)
+    headers = api.as_worker if path.startswith(INTERNAL_PATHS) else {}
+    answer = await api.call(method, path, **request, headers=headers)
 
     assert (answer.status, answer.body["code"]) == (status, code), answer
     assert answer.headers["Content-Type"] == "application/problem+json"

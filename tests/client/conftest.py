@@ -30,6 +30,6 @@ async def idle_api(settings: Settings) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def connection(api: Api) -> AsyncIterator[Connection]:
-    opened = Connection(api.address)
+    opened = Connection(api.address, api.internal_key)
     yield opened
     await opened.close()

@@ -61,7 +61,7 @@ async def test_a_follower_finds_a_server_that_went_away(
 ) -> None:
     monkeypatch.setattr(http_client, "PAUSE_SECONDS", 0.01)
     async with running_api(settings) as api:
-        connection = Connection(api.address)
+        connection = Connection(api.address, api.internal_key)
         execution = ExecutionId(await api.start(WAITING))
         events = NoetlClient(connection, SystemClock()).follow(execution)
         first = await anext(events)

@@ -27,7 +27,7 @@ DONE = Result(status="ok", context={"value": 1})
 
 @pytest.fixture
 async def desk(idle_api: Api) -> AsyncIterator[HttpWorkDesk]:
-    connection = Connection(idle_api.address)
+    connection = Connection(idle_api.address, idle_api.internal_key)
     yield HttpWorkDesk(connection)
     await connection.close()
 

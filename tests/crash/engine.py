@@ -46,7 +46,7 @@ async def start_mixed(engine: Engine, order: dict[str, Any]) -> ExecutionId:
         StartRequest(
             scope=engine.settings.scope,
             path="crash/mixed",
-            payload={"url": order["url"], "trace": order["trace"]},
+            payload={"url": order["url"], "trace": order["trace"], **order.get("payload", {})},
             execution_id=ExecutionId(order["execution"]),
         )
     )

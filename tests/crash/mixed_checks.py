@@ -25,7 +25,8 @@ async def check_mixed(home: Path, trace: Path, execution: ExecutionId, counters:
         f"{execution}/flaky/1/0/flaky/1",
         f"{execution}/join/1/0/first/1",
     }
-    (child,) = record.children
-    assert counters.of(child, COUNTING).keys() == {f"{child}/tell/1/0/tell/1"}
+    assert len(record.children) <= 1
+    for child in record.children:
+        assert counters.of(child, COUNTING).keys() == {f"{child}/tell/1/0/tell/1"}
     # Whoever dies between the commit of a frame and the end of its journal leaves that behind.
     assert {path.stem for path in (home / "journals").glob(f"{execution}/*")} <= record.frames

@@ -12,6 +12,7 @@ from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.platform import open_payloads
+from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
 from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
@@ -34,7 +35,7 @@ async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
     that take over from each other share both.
     """
     async with AsyncExitStack() as stack:
-        connection = Connection(server_url, settings.internal_key or settings.api_key)
+        connection = Connection(server_url, _key(settings))
         stack.push_async_callback(connection.close)
         payloads = open_payloads(settings)
         stack.push_async_callback(payloads.close)
@@ -52,6 +53,12 @@ async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
             clock=clock,
         )
         await _work(Worker(_identity(slots), services))
+
+
+def _key(settings: Settings) -> str | None:
+    """Given, or that of a home that we share with the server."""
+    shared = known_internal_key(Path(settings.home), settings.secret_key)
+    return settings.internal_key or shared or settings.api_key
 
 
 async def _work(worker: Worker) -> None:

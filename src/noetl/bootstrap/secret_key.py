@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+import hashlib
+import hmac
 import os
 import stat
 from contextlib import suppress
@@ -83,3 +85,19 @@ def _key(text: bytes, where: str) -> bytes:
     if len(key) != KEY_BYTES:
         raise SettingInvalid(f"{where} has {len(key)} bytes, a key has {KEY_BYTES}; {_MAKE}")
     return key
+
+
+def internal_key(home: Path, secret: str | None) -> str:
+    """What workers show when no key was set for them: whoever may read the home can make it."""
+    return _derived(load_key(home, secret))
+
+
+def known_internal_key(home: Path, secret: str | None) -> str | None:
+    """The same for a worker, which makes no key: without one it must be told."""
+    if secret is None and not (home / FILE_NAME).is_file():
+        return None
+    return internal_key(home, secret)
+
+
+def _derived(key: bytes) -> str:
+    return hmac.new(key, b"noetl internal api", hashlib.sha256).hexdigest()

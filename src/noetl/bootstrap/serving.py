@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
@@ -18,6 +19,8 @@ from noetl.api.metrics import Metrics, Watched
 from noetl.api.services import ApiServices, Keys
 from noetl.bootstrap.engine import Engine
 from noetl.bootstrap.home import Holder
+from noetl.bootstrap.secret_key import internal_key
+from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import SettingInvalid
 from noetl.runtime.executions import Executions
 from noetl.runtime.replay import Replay
@@ -78,9 +81,14 @@ def api_services(engine: Engine) -> ApiServices:
         replay=Replay(platform.log, platform.snapshots),
         metrics=Metrics(watched),
         following=Following(engine.coordinator, platform.log),
-        keys=Keys(api=engine.settings.api_key, internal=engine.settings.internal_key),
+        keys=Keys(api=engine.settings.api_key, internal=_internal_key(engine.settings)),
         version=__version__,
     )
+
+
+def _internal_key(settings: Settings) -> str:
+    """Credentials are never given to a caller without a key, not even on this machine."""
+    return settings.internal_key or internal_key(Path(settings.home), settings.secret_key)
 
 
 class _Server(uvicorn.Server):
