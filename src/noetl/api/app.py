@@ -25,6 +25,7 @@ from noetl.api.routes import (
     facts,
     health,
     internal,
+    journals,
     replay,
     streams,
     work,
@@ -52,6 +53,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *workers.ROUTES,
     *work.ROUTES,
     *internal.ROUTES,
+    *journals.ROUTES,
 )
 
 

@@ -12,6 +12,7 @@ from noetl.ports.catalog import Catalog
 from noetl.ports.clock import Clock
 from noetl.ports.credential_store import CredentialStore
 from noetl.ports.event_log import EventLog
+from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.work_desk import WorkDesk
@@ -46,6 +47,7 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     starter: Starter
     control: Control
     desk: WorkDesk
+    journal: FrameJournal
     executions: Executions
     replay: Replay
     metrics: Metrics

@@ -22,6 +22,7 @@ from noetl.kernel import instant
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
+from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.tool_services import ToolServices
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator, Held
@@ -51,6 +52,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     starter: Starter
     control: Control
     desk: CoordinatorDesk
+    journal: FrameJournal
     home: Home
     clock: Clock
 
@@ -104,6 +106,7 @@ def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
         starter=starter,
         control=Control(coordinator),
         desk=CoordinatorDesk(coordinator, starter),
+        journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
         home=home,
         clock=clock,
     )
@@ -135,7 +138,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         ),
         playbooks=engine.playbooks,
         payloads=platform.payloads,
-        journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
+        journal=engine.journal,
         clock=engine.clock,
     )
     worker = Worker(identity, services)

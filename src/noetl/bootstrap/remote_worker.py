@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
-from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.platform import open_payloads
@@ -16,6 +15,7 @@ from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
 from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
+from noetl.client.frame_journal import HttpFrameJournal
 from noetl.client.playbooks import HttpPlaybooks
 from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import WorkerIdentity
@@ -31,8 +31,8 @@ from noetl.tools.registry import Tools
 async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
     """Works until SIGTERM or SIGINT, then lets what runs come to its end; a second one drops it.
 
-    Large results and the journals of frames are in the settings' payload store and home: workers
-    that take over from each other share both.
+    Large results are in the settings' payload store, which all workers and the server share; what
+    they record of frames is kept by the server.
     """
     async with AsyncExitStack() as stack:
         connection = Connection(server_url, _key(settings))
@@ -49,7 +49,7 @@ async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
             pipelines=Interpreter(tools, credentials, payloads, clock, new_uuid),
             playbooks=HttpPlaybooks(connection),
             payloads=payloads,
-            journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
+            journal=HttpFrameJournal(connection),
             clock=clock,
         )
         await _work(Worker(_identity(slots), services))

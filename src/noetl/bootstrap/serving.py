@@ -77,6 +77,7 @@ def api_services(engine: Engine) -> ApiServices:
         starter=engine.starter,
         control=engine.control,
         desk=engine.desk,
+        journal=engine.journal,
         executions=Executions(platform.log, platform.projections, platform.payloads),
         replay=Replay(platform.log, platform.snapshots),
         metrics=Metrics(watched),

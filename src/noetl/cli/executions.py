@@ -151,7 +151,7 @@ def effects(execution: ExecutionId, as_json: bool) -> None:
             print_json(entry)
         return
     if not entries:
-        tell("no effects: nothing that it did could happen twice")
+        tell("no effects recorded")
         return
     rows = [(e.state, e.count, e.cycle, "yes" if e.adopted else None, e.time) for e in entries]
     print_table(("state", "count", "cycle", "adopted", "time"), rows)

@@ -74,8 +74,8 @@ def _routed(view: View, step: Step, visit: int, outcome: StepOutcome) -> Decided
             writes.put(name, evaluated(value, for_set(at_step, envelope)))
     at_arcs = _arc_bindings(view, step.name, outcome, envelope, writes.ctx)
     taken, raised = _taken(step, at_arcs, _event_names(outcome), failed=failed)
-    if raised is not None and not taken:
-        raise raised
+    if raised is not None and not taken and outcome.error is None:
+        raise raised  # after a failure the guard may have wanted a result that is not there
     for arc in taken:
         for name, value in targets_of(arc.set):
             at_arc = _arc_bindings(view, step.name, outcome, envelope, writes.ctx)

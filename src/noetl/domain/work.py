@@ -54,6 +54,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     duration_ms: int = 0
 
 
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One finished cycle of one row of a frame."""
+
+    row: int  # its index in the loop
+    call: Call
+
+
 class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="command"):
     """A step's pipeline to be run once."""
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
-from noetl.domain.work import Call, ChildOutcome, Work, WorkerIdentity
-from noetl.kernel.ids import CommandId, ExecutionId
+from noetl.domain.work import Call, ChildOutcome, JournalEntry, Work, WorkerIdentity
+from noetl.kernel.ids import CommandId, ExecutionId, FrameId
 
 CLAIM_SECONDS_MAX = 30.0
 """How long a question may wait for its answer; proxies give up on longer ones."""
@@ -29,6 +29,21 @@ class CallRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command_id: CommandId
     claim: int
     call: Call
+
+
+class JournalName(msgspec.Struct, frozen=True, kw_only=True):
+    execution_id: ExecutionId
+    frame_id: FrameId
+
+
+class JournalAppend(msgspec.Struct, frozen=True, kw_only=True):
+    execution_id: ExecutionId
+    frame_id: FrameId
+    entries: tuple[JournalEntry, ...]
+
+
+class JournalRead(msgspec.Struct, frozen=True, kw_only=True):
+    entries: tuple[JournalEntry, ...] = ()
 
 
 class ChildNamed(msgspec.Struct, frozen=True, kw_only=True):

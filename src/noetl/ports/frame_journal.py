@@ -3,17 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
-
-from noetl.domain.work import Call
+from noetl.domain.work import JournalEntry
 from noetl.kernel.ids import ExecutionId, FrameId
-
-
-class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One finished cycle of one row."""
-
-    row: int  # its index in the loop
-    call: Call
 
 
 class FrameJournal(Protocol):

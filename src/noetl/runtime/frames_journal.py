@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from noetl.domain.work import Call, FrameWork
+from noetl.domain.work import Call, FrameWork, JournalEntry
 from noetl.kernel.errors import InvariantBroken, NoETLError
 from noetl.pipeline.job import Hold
 from noetl.ports.clock import Clock
-from noetl.ports.frame_journal import FrameJournal, JournalEntry
+from noetl.ports.frame_journal import FrameJournal
 from noetl.runtime.worker_patience import insisted
 
 FLUSH_ENTRIES = 64

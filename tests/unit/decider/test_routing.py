@@ -218,6 +218,18 @@ workflow:
     assert told.of("playbook.failed")[0].error.kind == "template"
 
 
+def test_a_guard_over_a_result_that_failed_does_not_hide_why_it_failed() -> None:
+    told = story("""
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: {arcs: [{step: other, when: "{{ start.n + 1 > 3 }}"}]}
+  - {step: other, tool: {kind: noop}}
+""")
+    told.fail("start", kind="auth")
+    assert told.of("playbook.failed")[0].error.kind == "auth"
+
+
 def test_an_arc_to_an_end_that_does_not_exist_completes() -> None:
     told = story("""
 workflow:

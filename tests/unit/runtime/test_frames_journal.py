@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from noetl.adapters.memory.frame_journal import MemoryFrameJournal
-from noetl.domain.work import Call, FrameWork
+from noetl.domain.work import Call, FrameWork, JournalEntry
 from noetl.kernel.errors import ClaimLost, StoreUnavailable
 from noetl.kernel.ids import ExecutionId, FrameId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
-from noetl.ports.frame_journal import JournalEntry
 from noetl.runtime.frames_journal import FLUSH_ENTRIES, FLUSH_SECONDS_MAX, JournalBuffer
 from tests.unit.runtime.frame_scene import index_of
 from tests.unit.runtime.worker_clock import VirtualClock, settle

@@ -15,9 +15,9 @@ from urllib.parse import quote
 import msgspec
 
 from noetl.adapters.filesystem.draft import make_folder, sync_folder
+from noetl.domain.work import JournalEntry
 from noetl.kernel.errors import StoreUnavailable
 from noetl.kernel.ids import ExecutionId, FrameId
-from noetl.ports.frame_journal import JournalEntry
 
 OPENINGS_MAX = 10
 """Tries to open a journal while others remove the folder that it is in, because it is empty."""

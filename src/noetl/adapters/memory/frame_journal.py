@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from noetl.domain.work import JournalEntry
 from noetl.kernel.ids import ExecutionId, FrameId
-from noetl.ports.frame_journal import JournalEntry
 
 
 class MemoryFrameJournal:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from noetl.domain.events.values import Failure, Result
-from noetl.domain.work import Call
+from noetl.domain.work import Call, JournalEntry
 from noetl.kernel.ids import ExecutionId, FrameId
-from noetl.ports.frame_journal import FrameJournal, JournalEntry
+from noetl.ports.frame_journal import FrameJournal
 
 EXECUTION = ExecutionId("7311")
 FRAME = FrameId("7322")
