@@ -16,11 +16,12 @@ from noetl.templates.recorded import value_of
 from tests.crash.mixed import CHILD, MIXED
 from tests.crash.words import tell
 
-RUN_SECONDS_MAX = 20.0
+RUN_SECONDS_MAX = 50.0
 
 
 def settings_of(home: str) -> Settings:
-    return Settings(home=home, python_processes=1)
+    # A command that kills its holders is given up in the end; here it is we who kill them.
+    return Settings(home=home, python_processes=1, attempts_max=1_000)
 
 
 def main(order: dict[str, Any]) -> None:

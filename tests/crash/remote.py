@@ -17,7 +17,14 @@ WORKER_SLOTS = 20
 
 def settings_of(home: str) -> Settings:
     """The shortest lease there is: whoever takes over from a dead worker has to wait for it."""
-    return Settings(home=home, python_processes=1, lease_seconds=1.0)
+    key = "a key that server and worker share"
+    return Settings(
+        home=home,
+        python_processes=1,
+        lease_seconds=1.0,
+        internal_key=key,
+        attempts_max=1_000,  # it is we who kill the holders, not the commands
+    )
 
 
 def serve_main(order: dict[str, Any]) -> None:
