@@ -157,6 +157,42 @@ async def test_a_cycle_that_runs_again_finds_the_same_child(tmp_path: Path) -> N
     assert PlaybookTool(services(tmp_path)).waits
 
 
+@pytest.mark.parametrize(
+    ("command", "attempt", "cycle"),
+    [
+        ("7001/load/1/0/1", 1, KEY),
+        ("7001/load/1/0/1", 2, f"{KEY}/attempt 2"),
+        ("7001/load/1/0/3", 1, f"{KEY}/try 3"),
+        ("7001/load/1/0/3", 2, f"{KEY}/try 3/attempt 2"),
+    ],
+)
+async def test_every_try_has_a_child_of_its_own(
+    tmp_path: Path, command: str, attempt: int, cycle: str
+) -> None:
+    desk = ChildrenDesk(ended())
+    await run(tmp_path, desk, {}, command_id=CommandId(command), attempt=attempt)
+    assert [request.cycle for request in desk.requests] == [cycle]
+
+
+class AwayDesk(ChildrenDesk):
+    """Does not answer the first time it is asked for the end."""
+
+    is_away = True
+
+    async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
+        if self.is_away:
+            self.is_away = False
+            raise LogUnavailable("the server went away")
+        return await super().await_child(child, wait_seconds=wait_seconds)
+
+
+async def test_a_desk_that_goes_away_while_it_waits_is_asked_again(tmp_path: Path) -> None:
+    desk = AwayDesk(ended(7))
+    value = await run(tmp_path, desk, {})
+    assert value["result"] == 7
+    assert len(desk.requests) == 1
+
+
 async def test_a_failed_child_fails_the_task_with_the_childs_reason(tmp_path: Path) -> None:
     error = Failure(kind="rate_limit", message="slow down", retryable=True, code="429")
     desk = ChildrenDesk(ended(status="FAILED", result=None, error=error))

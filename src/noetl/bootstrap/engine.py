@@ -77,7 +77,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         )
         now = instant.to_datetime(engine.clock.now()).timestamp()
         await stack.enter_async_context(
-            _in_background(sweep(engine.coordinator, _tool_folder(settings), now))
+            _in_background(sweep(engine.coordinator, Path(settings.home), now))
         )
         yield engine
 

@@ -14,8 +14,9 @@ KEPT_DAYS = 7
 _DAY_SECONDS = 86_400.0
 
 
-async def sweep(coordinator: Coordinator, folder: Path, now_seconds: float) -> None:
+async def sweep(coordinator: Coordinator, home: Path, now_seconds: float) -> None:
     """First what earlier processes left for too long, then each execution as it ends."""
+    work, journals = home / "work", home / "journals"
     ended: asyncio.Queue[ExecutionId] = asyncio.Queue()
 
     def look(execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
@@ -23,10 +24,12 @@ async def sweep(coordinator: Coordinator, folder: Path, now_seconds: float) -> N
             ended.put_nowait(execution)
 
     coordinator.listeners.append(look)
-    await asyncio.to_thread(_remove_old, folder, now_seconds - KEPT_DAYS * _DAY_SECONDS)
+    for folder in (work, journals):
+        await asyncio.to_thread(_remove_old, folder, now_seconds - KEPT_DAYS * _DAY_SECONDS)
     while True:
         execution = await ended.get()
-        await asyncio.to_thread(shutil.rmtree, folder / execution, ignore_errors=True)
+        for folder in (work, journals):
+            await asyncio.to_thread(shutil.rmtree, folder / execution, ignore_errors=True)
 
 
 def _remove_old(folder: Path, before_seconds: float) -> None:

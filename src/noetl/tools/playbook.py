@@ -23,6 +23,8 @@ from noetl.tools.failures import RETRYABLE_BY_KIND, failed
 from noetl.tools.stored_values import result_value
 
 WAIT_SECONDS = 30.0
+AWAY_SECONDS = 1.0
+"""Between two questions to a desk that does not answer. Whoever lost the lease is cancelled."""
 
 _NEWEST = ("", "latest", "newest")
 
@@ -68,7 +70,11 @@ class PlaybookTool:
                     detail={"execution_id": child},
                 )
             wait = WAIT_SECONDS if left is None else min(left, WAIT_SECONDS)
-            outcome = await self._desk.await_child(child, wait_seconds=wait)
+            try:
+                outcome = await self._desk.await_child(child, wait_seconds=wait)
+            except (LogUnavailable, StoreUnavailable):  # it comes back, and the child with it
+                await self._clock.sleep(min(wait, AWAY_SECONDS))
+                continue
             if outcome is not None:
                 return outcome
 
@@ -107,8 +113,8 @@ def _request(call: ToolCall) -> ChildRequest:
 
 def _cycle(call: ToolCall) -> str:
     """Each try has a child of its own: asking for one that failed again would find it failed."""
-    tried = str(call.command_id or "").rpartition("/")[2]
-    marks = [f"try {tried}"] if tried.isdigit() and tried != "1" else []
+    of_visit, _, tried = str(call.command_id or "").rpartition("/")
+    marks = [f"try {tried}"] if of_visit and tried != "1" else []
     marks += [f"attempt {call.attempt}"] if call.attempt > 1 else []
     return "/".join([call.idempotency_key, *marks])
 
