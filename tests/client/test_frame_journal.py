@@ -7,14 +7,14 @@ from noetl.client.frame_journal import HttpFrameJournal
 from noetl.domain.work import Call, JournalEntry
 from noetl.kernel.errors import ExecutionNotFound
 from noetl.kernel.ids import ExecutionId, FrameId
-from tests.api.running import HELLO, Api
+from tests.api.running import WAITING, Api
 
 FRAME = FrameId("7")
 ENTRIES = [JournalEntry(row=row, call=Call(task="pay", effect="fired")) for row in range(3)]
 
 
 async def test_entries_are_kept_by_the_server_and_removed(api: Api, connection: Connection) -> None:
-    execution = ExecutionId(await api.start(HELLO))
+    execution = ExecutionId(await api.start(WAITING))
     journal = HttpFrameJournal(connection)
     await journal.append(execution, FRAME, ENTRIES[:2])
     await journal.append(execution, FRAME, ENTRIES[2:])
