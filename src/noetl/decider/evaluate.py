@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from noetl.decider.answers import Incomplete
+from noetl.domain.execution.names import WRITES_BYTES_MAX
 from noetl.domain.playbook.values import Assignment, Condition
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import EventInvalid
@@ -15,9 +16,6 @@ from noetl.templates.layered import Layered, PipelineResult, StoredResult, plain
 from noetl.templates.reference import Reference
 from noetl.templates.render import Needs, Verdict, judge, render
 from noetl.templates.secret import masked
-
-WRITES_BYTES_MAX = 65_536
-"""What `set` may put into the log at once; larger values stay results and are read by name."""
 
 
 def evaluated(value: Any, bindings: Bindings) -> Any:

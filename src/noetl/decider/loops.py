@@ -17,10 +17,9 @@ from noetl.domain.playbook.model import Step
 from noetl.kernel.ids import loop_id
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateFailed
-from noetl.templates.recorded import LOOP, inline_result
+from noetl.templates.recorded import INLINE_BYTES_MAX, LOOP, inline_result
 
 COLLECTION_BYTES_MAX = 65_536
-RESULTS_BYTES_MAX = 102_400
 IN_FLIGHT_WAITING = 32
 """Rows at once when their tools mostly wait for others and the author set no bound."""
 
@@ -177,7 +176,7 @@ def _closing(work: LoopWork) -> Closing:
     outputs = sorted(work.outputs, key=lambda output: output.window.first)
     results = [row.get("value") for output in outputs for row in output.outcomes]
     content = loop_content(work, results)
-    if len(msgspec.json.encode(content)) > RESULTS_BYTES_MAX:
+    if len(msgspec.json.encode(content)) > INLINE_BYTES_MAX:
         raise Incomplete(AssembleFirst(work.loop_id))
     result = inline_result(None)
     return Closing(msgspec.structs.replace(result, context=content))

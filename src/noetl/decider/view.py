@@ -12,7 +12,7 @@ from noetl.kernel.ids import LoopId, StepName
 from noetl.templates.bindings import Bindings
 from noetl.templates.chance import Chance
 from noetl.templates.layered import Outcome
-from noetl.templates.places import Known, Run, for_step
+from noetl.templates.places import Known, for_step, run_of
 from noetl.templates.recorded import Fetched, RecordedResults, error_names, value_of
 
 
@@ -95,18 +95,4 @@ def facts_of(state: ExecutionState) -> Facts:
         workload=run.workload,
         ctx=state.ctx,
         results=state.results,
-    )
-
-
-def run_of(facts: RunFacts, exposed: Mapping[str, Any]) -> Run:
-    return Run(
-        execution_id=facts.execution_id,
-        job_uuid=facts.job_uuid,
-        catalog_id=facts.catalog_id,
-        path=facts.path,
-        version=facts.version,
-        parent_execution_id=facts.parent_execution_id,
-        payload=facts.payload,
-        env=facts.env,
-        roots=exposed,
     )

@@ -1,10 +1,8 @@
 """An execution's facts as names, made once for all rows that share them."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from noetl.domain.events.values import Result
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import Facts
 from noetl.kernel.scope import Scope
@@ -13,32 +11,9 @@ from noetl.pipeline.failures import failed
 from noetl.pipeline.payloads import MEDIA_TYPE
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
-from noetl.templates.recorded import value_of
+from noetl.templates.recorded import RecordedResults
 
 VIEWS_KEPT_MAX = 16
-
-
-class Results(Mapping[str, Any]):
-    """Results of steps as templates see them, each made when it is asked for, and then kept."""
-
-    def __init__(self, results: Mapping[Any, Result], fetched: Mapping[str, Any]) -> None:
-        self._results = results
-        self._fetched = fetched
-        self._made: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = value_of(self._results[name], self._fetched)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._results
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        return len(self._results)
 
 
 class FactsView:
@@ -65,10 +40,10 @@ class FactsView:
         """The same object until another payload is fetched."""
         if self._bindings is None:
             known = places.Known(
-                run=_run(self.facts, self._playbook),
+                run=places.run_of(self.facts.run, self._playbook.exposed),
                 workload=self.facts.workload,
                 ctx=self.facts.ctx,
-                steps=Results(self.facts.results, self.fetched),
+                steps=RecordedResults(self.facts.results, self.fetched),
             )
             self._bindings = places.for_step(known)
         return self._bindings
@@ -101,18 +76,3 @@ class FactsViews:
         if len(self._kept) > VIEWS_KEPT_MAX:
             self._kept.popitem(last=False)
         return made
-
-
-def _run(facts: Facts, playbook: Playbook) -> places.Run:
-    run = facts.run
-    return places.Run(
-        execution_id=run.execution_id,
-        job_uuid=run.job_uuid,
-        catalog_id=run.catalog_id,
-        path=run.path,
-        version=run.version,
-        parent_execution_id=run.parent_execution_id,
-        payload=run.payload,
-        env=run.env,
-        roots=playbook.exposed,
-    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from noetl.domain.execution.names import all_assigned, assigned
+from noetl.domain.execution.names import WRITES_BYTES_MAX, all_assigned, assigned
 from noetl.domain.playbook.loop import ITERATOR
 from noetl.domain.playbook.values import SetScope
 from noetl.kernel import canonical_json
@@ -17,7 +17,6 @@ from noetl.templates.bindings import Bindings
 from noetl.templates.layered import Outcome
 from noetl.templates.reference import Reference
 
-WRITES_BYTES_MAX: Final = 65_536
 _HIDDEN: Final = "keychain"
 
 

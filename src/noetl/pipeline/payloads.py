@@ -10,9 +10,8 @@ from noetl.kernel import canonical_json
 from noetl.kernel.errors import PayloadMissing
 from noetl.kernel.scope import Scope
 from noetl.ports.payload_store import PayloadStore
-from noetl.templates.recorded import content_of, referred_result
+from noetl.templates.recorded import INLINE_BYTES_MAX, content_of, referred_result
 
-INLINE_BYTES_MAX = 102_400
 MEDIA_TYPE = "application/json"
 
 

@@ -7,6 +7,7 @@ playbook wrote, its steps and its workload; merely handy names (`path`, …) giv
 from dataclasses import dataclass, field
 from typing import Any
 
+from noetl.domain.work import RunFacts
 from noetl.kernel.ids import ExecutionId
 from noetl.templates.bindings import Bindings, Names
 from noetl.templates.layered import (
@@ -32,6 +33,21 @@ class Run:
     payload: Names = field(default_factory=dict)  # what the request brought
     env: Names = field(default_factory=dict)  # allowed names only, recorded at the start
     roots: Names = field(default_factory=dict)  # further maps at the root of the playbook
+
+
+def run_of(facts: RunFacts, exposed: Names) -> Run:
+    """The run as templates see it; `exposed` are the further maps at the playbook's root."""
+    return Run(
+        execution_id=facts.execution_id,
+        job_uuid=facts.job_uuid,
+        catalog_id=facts.catalog_id,
+        path=facts.path,
+        version=facts.version,
+        parent_execution_id=facts.parent_execution_id,
+        payload=facts.payload,
+        env=facts.env,
+        roots=exposed,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

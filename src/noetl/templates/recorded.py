@@ -14,6 +14,9 @@ from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
 from noetl.templates.layered import PipelineResult, StoredResult
 from noetl.templates.reference import UNKNOWN, Cut, Reference
 
+INLINE_BYTES_MAX = 102_400
+"""Up to here a result is in its event; above it lies in the payload store."""
+
 VALUE = "value"
 TASKS = "tasks"
 ORDER = "order"

@@ -10,8 +10,8 @@ from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import NotFinite, PayloadCorrupt, PayloadMissing
 from noetl.kernel.scope import Scope
-from noetl.pipeline.payloads import INLINE_BYTES_MAX, as_payload, read_json, recorded
-from noetl.templates.recorded import content_of, value_of
+from noetl.pipeline.payloads import as_payload, read_json, recorded
+from noetl.templates.recorded import INLINE_BYTES_MAX, content_of, value_of
 
 SCOPE = Scope("acme", "research")
 

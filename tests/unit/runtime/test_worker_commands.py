@@ -10,10 +10,10 @@ from noetl.domain.events.values import Failure, Result
 from noetl.domain.work import Call, LeaseAnswer
 from noetl.kernel.errors import ClaimLost, LogUnavailable
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
-from noetl.pipeline.payloads import INLINE_BYTES_MAX, as_payload, recorded
+from noetl.pipeline.payloads import as_payload, recorded
 from noetl.ports.payload_store import PayloadStore
 from noetl.templates.layered import PipelineResult, plain_result
-from noetl.templates.recorded import value_of
+from noetl.templates.recorded import INLINE_BYTES_MAX, value_of
 from tests.unit.runtime.worker_scene import SCOPE, Behaving, Scene, command, facts, only_command
 
 BROKE = Failure(kind="timeout", message="it took too long")

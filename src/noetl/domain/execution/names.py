@@ -7,6 +7,10 @@ NESTED_MAX = 32
 """Names deep; what a longer path still has then is one name, so that no path stops the fold."""
 
 
+WRITES_BYTES_MAX = 65_536
+"""What `set` may put into the log at once; larger values stay results and are read by name."""
+
+
 def assigned(
     names: dict[str, Any], path: str, value: Any, nested_max: int = NESTED_MAX
 ) -> dict[str, Any]:
