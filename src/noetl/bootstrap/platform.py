@@ -150,12 +150,9 @@ def _vault(settings: Settings) -> AesVault:
 def open_payloads(settings: Settings) -> PayloadStore:
     if settings.payload_url == "file:":
         return FilesystemPayloadStore(settings.payload_path)
-    try:
-        from noetl.adapters.objectstore.connect import connect
-        from noetl.adapters.objectstore.payload_store import ObjectStorePayloadStore
-    except ModuleNotFoundError as error:
-        extra = "object stores need the extra: pip install 'noetl[objectstore]'"
-        raise SettingInvalid(extra) from error
+    from noetl.adapters.objectstore.connect import connect
+    from noetl.adapters.objectstore.payload_store import ObjectStorePayloadStore
+
     # Options of the driver follow a question mark; keys come from the cloud's own variables.
     url, _, options = settings.payload_url.partition("?")
     config = dict(parse_qsl(options))

@@ -34,7 +34,7 @@ DISK_BYTES_COMFORTABLE = 2_000_000_000
 CLOCK_BACK_SECONDS_MAX = 5.0
 BUILT_AT = Instant("2026-01-01T00:00:00.000000Z")
 CREDENTIALS_OPENED_MAX = 100
-_EXTRAS = {"duckdb": "duckdb", "asyncpg": "postgres", "nats": "nats", "obstore": "objectstore"}
+_EXTRAS = {"duckdb": "duckdb", "asyncpg": "postgres", "nats": "nats"}
 
 Verdict = Literal["ok", "warn", "bad"]
 
