@@ -4,7 +4,7 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -14,6 +14,8 @@ from noetl.kernel.snowflake import NODE_MAX
 
 PREFIX = "NOETL_"
 Key = Annotated[str, msgspec.Meta(min_length=8)]
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     api_key: Annotated[Key | None, msgspec.Meta(description="Callers of the API give it.")] = None
     internal_key: Annotated[
         Key | None, msgspec.Meta(description="Remote workers give it, and who reads secrets.")
+    ] = None
+
+    log_format: Annotated[
+        LogFormat | None,
+        msgspec.Meta(description="Lines on stderr: `text` or `json`; text on a terminal."),
+    ] = None
+    log_level: Annotated[
+        LogLevel | None,
+        msgspec.Meta(
+            description="`debug`, `info`, `warning`, `error`; `dev`, `worker`: info, else warning."
+        ),
+    ] = None
+    otlp_endpoint: Annotated[
+        str | None,
+        msgspec.Meta(description="Where spans go, e.g. `http://127.0.0.1:4318`; none: no spans."),
     ] = None
 
     def __repr__(self) -> str:
