@@ -84,7 +84,7 @@ class DuckdbSession:
         for index, bound in enumerate(self._statements):
             interruption.check()
             try:
-                outcomes.append(_run_one(connection, bound))
+                outcomes.append(run_statement(connection, bound))
             except duckdb.Error as error:
                 several = index if len(self._statements) > 1 else None
                 raise duckdb_failure(error, self._secrets, several) from None
@@ -117,7 +117,7 @@ def _blocks_after(statement: Statement, before: int) -> int:
     return 1 if statement.words[0] in ("BEGIN", "START") else 0
 
 
-def _run_one(connection: "duckdb.DuckDBPyConnection", bound: BoundStatement) -> Outcome:
+def run_statement(connection: "duckdb.DuckDBPyConnection", bound: BoundStatement) -> Outcome:
     words = bound.statement.words
     if "INSTALL" in words[:2]:
         return _installed(connection, bound.text)

@@ -65,13 +65,15 @@ class PostgresTool:
     ) -> list[Outcome]:
         options = pool_options(call.parameters.get("pool"))
         try:
-            async with self._pools.session(_connection_fields(call), options) as session:
-                return await _run_all(session, statements, secrets)
+            async with self._pools.session(connection_fields(call), options) as session:
+                outcomes = await run_statements(session, statements, secrets)
+                await _check_ended(session)
+                return outcomes
         except DRIVER_ERRORS as error:
             raise postgres_failure(error, secrets) from None
 
 
-def _connection_fields(call: ToolCall) -> PostgresFields:
+def connection_fields(call: ToolCall) -> PostgresFields:
     """What stands beside the query comes before the credential."""
     among = call.credentials.values()
     named = next((one for one in among if one.type.startswith("postgres")), call.credential)
@@ -81,9 +83,10 @@ def _connection_fields(call: ToolCall) -> PostgresFields:
     return postgres_fields(named.data if named is not None else {}, beside)
 
 
-async def _run_all(
+async def run_statements(
     session: Connection, statements: Sequence[BoundStatement], secrets: list[Secret]
 ) -> list[Outcome]:
+    """All of them, or none. Raises ToolFailed."""
     outcomes: list[Outcome] = []
     one = _is_one_transaction([item.statement for item in statements])
     async with session.transaction() if one else nullcontext():
@@ -93,12 +96,15 @@ async def _run_all(
             except DRIVER_ERRORS as error:
                 number = index if len(statements) > 1 else None
                 raise postgres_failure(error, secrets, number) from None
+    return outcomes
+
+
+async def _check_ended(session: Connection) -> None:
     if session.is_in_transaction():
         await session.execute("ROLLBACK")
         raise failed(
             "schema", "the SQL began a transaction and did not end it, so it was undone; add COMMIT"
         )
-    return outcomes
 
 
 async def _run_one(session: Connection, bound: BoundStatement) -> Outcome:

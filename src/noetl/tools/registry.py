@@ -5,9 +5,9 @@ A tool's module is imported on first use, so that starting the program imports n
 
 import importlib
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Generic, TypeVar, cast
 
 from noetl.domain.playbook.wording import choices, nearest, shown
 from noetl.kernel.errors import SettingInvalid
@@ -18,8 +18,11 @@ from noetl.tools.failures import failed
 ENTRY_POINT_GROUP = "noetl.tools"
 
 
+Made = TypeVar("Made")
+
+
 @dataclass(frozen=True, slots=True)
-class _OnFirstUse:
+class OnFirstUse(Generic[Made]):
     """A factory by the name of its class; `extra` brings the driver that its module imports."""
 
     kind: str
@@ -27,7 +30,7 @@ class _OnFirstUse:
     name: str
     extra: str | None = None
 
-    def __call__(self, services: ToolServices) -> Tool:
+    def __call__(self, services: ToolServices) -> Made:
         try:
             factory = getattr(importlib.import_module(self.module), self.name)
         except ModuleNotFoundError as error:
@@ -38,7 +41,7 @@ class _OnFirstUse:
                 f"the {self.kind} tool needs the package {error.name!r};"
                 f" pip install 'noetl[{self.extra}]'",
             ) from error
-        return cast(ToolFactory, factory)(services)
+        return cast(Callable[[ToolServices], Made], factory)(services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,8 @@ class _FromEntryPoint:
         return cast(ToolFactory, factory)(services)
 
 
-def _built_in(kind: str, module: str, name: str, extra: str | None = None) -> _OnFirstUse:
-    return _OnFirstUse(kind, f"noetl.tools.{module}", name, extra)
+def _built_in(kind: str, module: str, name: str, extra: str | None = None) -> OnFirstUse[Tool]:
+    return OnFirstUse(kind, f"noetl.tools.{module}", name, extra)
 
 
 _BUILT_IN: dict[str, ToolFactory] = {

@@ -70,7 +70,7 @@ class SqliteTool:
         return has_sql_effect(parameters, SQLITE)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        path = _path(self._base, call.parameters.get("database"))
+        path = database_file(self._base, call.parameters.get("database"))
         statements = await bound_statements(call.parameters, SQLITE)
         session = _Session(path, statements, secrets_of(call))
         try:
@@ -88,7 +88,7 @@ class SqliteTool:
         self._threads.close()
 
 
-def _path(base: Path, database: Any) -> str:
+def database_file(base: Path, database: Any) -> str:
     if not isinstance(database, str) or not database.strip():
         raise failed("client_error", "there is no file to open; name it under `database`")
     return database if database == MEMORY else str(base / database)
@@ -111,11 +111,11 @@ class _Session:
             )
             with closing(opened) as connection:
                 interruption.watch(lambda: _interrupt(connection))
-                return self._run_all(_Patience(connection, interruption))
+                return self._run_all(Patience(connection, interruption))
         except sqlite3.Error as error:
             raise self._failure(error) from None
 
-    def _run_all(self, patience: "_Patience") -> list[Outcome]:
+    def _run_all(self, patience: "Patience") -> list[Outcome]:
         outcomes: list[Outcome] = []
         statements = [item.statement for item in self._statements]
         one = _is_one_transaction(statements)
@@ -125,7 +125,7 @@ class _Session:
             patience.execute("BEGIN" if reads else "BEGIN IMMEDIATE").close()
         for index, bound in enumerate(self._statements):
             try:
-                outcomes.append(_run_one(patience, bound))
+                outcomes.append(run_statement(patience, bound))
             except (sqlite3.Error, OverflowError, UnicodeError) as error:
                 raise self._failure(error, index) from None
         if one:
@@ -138,16 +138,22 @@ class _Session:
         return outcomes
 
     def _failure(self, error: Exception, index: int | None = None) -> ToolFailed:
-        code = getattr(error, "sqlite_errorcode", None)
-        kind = "transform" if code is None else _KINDS.get(code & _PRIMARY_CODE, "unknown")
-        several = len(self._statements) > 1 and index is not None
-        where = f" in statement {(index or 0) + 1}" if several else ""
-        return failed(
-            kind,
-            scrub(f"SQLite said{where}: {error}; {_ADVICE[kind]}", self._secrets),
-            code=getattr(error, "sqlite_errorname", None),
-            detail={"statement": index} if several else {},
-        )
+        return sqlite_failure(error, self._secrets, index if len(self._statements) > 1 else None)
+
+
+def sqlite_failure(
+    error: Exception, secrets: Sequence[Secret], index: int | None = None
+) -> ToolFailed:
+    """`index` is that of the statement, if there were several."""
+    code = getattr(error, "sqlite_errorcode", None)
+    kind = "transform" if code is None else _KINDS.get(code & _PRIMARY_CODE, "unknown")
+    where = "" if index is None else f" in statement {index + 1}"
+    return failed(
+        kind,
+        scrub(f"SQLite said{where}: {error}; {_ADVICE[kind]}", secrets),
+        code=getattr(error, "sqlite_errorname", None),
+        detail={} if index is None else {"statement": index},
+    )
 
 
 def _interrupt(connection: sqlite3.Connection) -> None:
@@ -155,7 +161,7 @@ def _interrupt(connection: sqlite3.Connection) -> None:
         connection.interrupt()
 
 
-class _Patience:
+class Patience:
     """Waits for other writers in short turns, so that a call that waits can be stopped."""
 
     def __init__(self, connection: sqlite3.Connection, interruption: Interruption) -> None:
@@ -173,7 +179,7 @@ class _Patience:
         raise AssertionError("the last turn returns or raises")
 
 
-def _run_one(patience: _Patience, bound: BoundStatement) -> Outcome:
+def run_statement(patience: Patience, bound: BoundStatement) -> Outcome:
     arguments = [_given(value) for value in bound.arguments]
     with closing(patience.execute(bound.text, arguments)) as cursor:
         if cursor.description is None:
