@@ -18,6 +18,7 @@ from noetl.api.openapi import document
 from noetl.api.route import AnyRoute, Asked, Nothing, get, read
 from noetl.api.routes import (
     catalog,
+    commands,
     control,
     credentials,
     execute,
@@ -48,6 +49,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *executions.ROUTES,
     *control.ROUTES,
     *streams.ROUTES,
+    *commands.ROUTES,
     *facts.ROUTES,
     *replay.ROUTES,
     *workers.ROUTES,

@@ -34,7 +34,7 @@ from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
 from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
-from noetl.tools.registry import Tools
+from noetl.tools.registry import Tools, tool_factories
 
 PROJECTION_PAUSE_SECONDS = 0.1
 
@@ -71,6 +71,8 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         await stack.enter_async_context(_in_background(_project(engine.coordinator, projector)))
         if has_worker:
             await stack.enter_async_context(_working(engine))
+        else:
+            engine.coordinator.seats.offered = frozenset(tool_factories())
         await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
         await stack.enter_async_context(
             _in_background(Reaper(engine.coordinator, engine.clock).run())
@@ -128,8 +130,12 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
             python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
         )
     )
+    engine.coordinator.seats.offered = frozenset(tools.kinds)
     identity = WorkerIdentity(
-        worker_id=LOCAL_WORKER, boot_id=new_uuid(), slots=settings.worker_slots
+        worker_id=LOCAL_WORKER,
+        boot_id=new_uuid(),
+        slots=settings.worker_slots,
+        tools=tools.kinds,
     )
     services = WorkerServices(
         desk=engine.desk,

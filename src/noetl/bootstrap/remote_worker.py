@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from noetl.adapters.system.chance import new_uuid
@@ -28,7 +29,17 @@ from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools
 
 
-async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a worker is called, and what people say of it."""
+
+    name: str | None = None  # None: made of the machine and the process
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+async def run_worker(
+    settings: Settings, server_url: str, slots: int, named: Named | None = None
+) -> None:
     """Works until SIGTERM or SIGINT, then lets what runs come to its end; a second one drops it.
 
     Large results are in the settings' payload store, which all workers and the server share; what
@@ -52,7 +63,7 @@ async def run_worker(settings: Settings, server_url: str, slots: int) -> None:
             journal=HttpFrameJournal(connection),
             clock=clock,
         )
-        await _work(Worker(_identity(slots), services))
+        await _work(Worker(_identity(slots, tools.kinds, named or Named()), services))
 
 
 def _key(settings: Settings) -> str | None:
@@ -96,10 +107,15 @@ def _tool_services(
     )
 
 
-def _identity(slots: int) -> WorkerIdentity:
+def _identity(slots: int, kinds: tuple[str, ...], named: Named) -> WorkerIdentity:
     """The same process keeps its name; a new one is another worker."""
-    name = f"{socket.gethostname()}-{os.getpid()}"
-    return WorkerIdentity(worker_id=WorkerId(name), boot_id=new_uuid(), slots=slots)
+    return WorkerIdentity(
+        worker_id=WorkerId(named.name or f"{socket.gethostname()}-{os.getpid()}"),
+        boot_id=new_uuid(),
+        slots=slots,
+        tools=kinds,
+        labels=dict(named.labels),
+    )
 
 
 @contextmanager

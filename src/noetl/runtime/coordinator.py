@@ -228,8 +228,9 @@ class Coordinator:
 
     def feed(self) -> None:
         """A slot came free in one execution's turn: another one may have waited for it."""
-        if self.seats.starving and self.seats.free(self.held.clock.now()) is not None:
-            self.poke(next(iter(self.seats.starving)))
+        hungry = self.seats.hungry(self.held.clock.now()) if self.seats.starving else None
+        if hungry is not None:
+            self.poke(hungry)
 
     def _served(self, execution: ExecutionId) -> None:
         del self._serving[execution]

@@ -91,6 +91,7 @@ class CoordinatorDesk:
         return fresh
 
     async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
+        self._coordinator.seats.hear(beat.worker_id, self._coordinator.held.clock.now())
         lease = self._coordinator.held.terms.lease_seconds
         return await self._coordinator.submit(
             beat.execution_id, lambda turn: reports.heartbeat(turn, beat, lease)

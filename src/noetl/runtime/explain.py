@@ -1,11 +1,11 @@
 """Why is it waiting? What a state says about an execution, in plain sentences."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from noetl.decider.plan import Plan
 from noetl.domain.execution.rows import TERMINAL, CommandRow, FrameRow
 from noetl.domain.execution.state import ExecutionState, LoopWork
-from noetl.kernel.ids import EventId
+from noetl.kernel.ids import EventId, StepName
 from noetl.kernel.instant import Instant, seconds_between
 from noetl.kernel.snowflake import minted_at
 
@@ -16,15 +16,22 @@ NAMES_MAX = 5
 SHOWN_EXACTLY_BELOW = 10.0  # seconds
 
 
-def explain(state: ExecutionState, plan: Plan, now: Instant) -> list[str]:
-    """What it does and what it waits for; never empty."""
+Lacking = Callable[[StepName], str | None]
+"""Why no worker can take the work of a step, in words; None when one can."""
+
+
+def explain(
+    state: ExecutionState, plan: Plan, now: Instant, lacking: Lacking = lambda _: None
+) -> list[str]:
+    """What it does and what it waits for; never empty. Without a server nobody is lacking."""
     if state.execution.status in TERMINAL:
         return [_ended(state)]
     sentences = [
         *_paused(state),
         *_failing(state),
-        *_commands(state, now),
+        *_commands(state, now, lacking),
         *_loops(state, now),
+        *_loops_without_workers(state, lacking),
         *_children(state),
         *_tokens(state, plan),
     ]
@@ -66,11 +73,12 @@ def _failing(state: ExecutionState) -> Iterator[str]:
         )
 
 
-def _commands(state: ExecutionState, now: Instant) -> Iterator[str]:
+def _commands(state: ExecutionState, now: Instant, lacking: Lacking) -> Iterator[str]:
     for row in state.commands.values():
         if row.claim == 0 or row.worker_id is None:
-            since = _since(row.issued_event_id)
-            yield f"Step {row.step} waits for a free slot of a worker{since}."
+            since, why = _since(row.issued_event_id), lacking(row.step)
+            wanted = "a free slot of a worker" if why is None else "a worker"
+            yield f"Step {row.step} waits for {wanted}{since}{'' if why is None else f': {why}'}."
         else:
             yield _running(row, now)
 
@@ -102,6 +110,14 @@ def _loops(state: ExecutionState, now: Instant) -> Iterator[str]:
             f" {_frames(work, out)}."
         )
         yield from _lost_frames(out, now)
+
+
+def _loops_without_workers(state: ExecutionState, lacking: Lacking) -> Iterator[str]:
+    for work in state.loop_work.values():
+        has_more = work.next_index < work.total or work.returned
+        why = lacking(work.step) if has_more else None
+        if why is not None:
+            yield f"Loop {work.step} waits for a worker: {why}."
 
 
 def _frames(work: LoopWork, out: list[FrameRow]) -> str:

@@ -17,8 +17,9 @@ from noetl.domain.events.values import Failure
 from noetl.domain.execution.rows import CommandRow, FrameRow
 from noetl.domain.execution.state import LoopWork, Window
 from noetl.domain.execution.windows import window_as_cursor
+from noetl.domain.playbook.needs import Kinds, kinds_needed
 from noetl.domain.work import CommandWork, FrameWork, Work
-from noetl.kernel.ids import FrameId, StageId
+from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import plus
 from noetl.runtime.seats import Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
@@ -47,25 +48,53 @@ class _Frame(NamedTuple):
     attempt: int
 
 
+class _Needs:
+    """What the work of each step needs, asked once a turn; and for which of it nobody is free."""
+
+    def __init__(self, turn: Turn, seats: Seats) -> None:
+        self._turn = turn
+        self._seats = seats
+        self._known: dict[StepName, Kinds] = {}
+        self._in_vain: set[Kinds] = set()
+
+    def of(self, step: StepName) -> Kinds:
+        if step not in self._known:
+            self._known[step] = kinds_needed(self._turn.running.plan.playbook, step)
+        return self._known[step]
+
+    def seat(self, step: StepName) -> Seat | None:
+        kinds = self.of(step)
+        if kinds in self._in_vain:
+            return None
+        seat = self._seats.free(self._turn.now, kinds)
+        if seat is None:
+            self._in_vain.add(kinds)
+        return seat
+
+
 def hand_out(turn: Turn, seats: Seats, terms: LeaseTerms) -> list[Promise]:
     """As much as there are free slots for; what is left makes the execution starve."""
     promises: list[Promise] = []
+    needs = _Needs(turn, seats)
     if turn.state.execution.status == "RUNNING":
-        promises += _commands(turn, seats, terms)
-        promises += _frames(turn, seats, terms)
-    if _has_more(turn):
-        seats.starving[turn.running.execution_id] = None
+        promises += _commands(turn, needs, terms)
+        promises += _frames(turn, needs, terms)
+    left = frozenset(needs.of(step) for step in _left(turn))
+    if left:
+        seats.starving[turn.running.execution_id] = left
     else:
         seats.starving.pop(turn.running.execution_id, None)
     return promises
 
 
-def _commands(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
+def _commands(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
+    """Work that nobody is free for holds up no other."""
     for row in _claimable(turn):
-        seat = seats.free(turn.now)
-        if seat is None or turn.is_full:
+        if turn.is_full:
             return
-        yield _promise(turn, seat, _claim(turn, row, seat, terms))
+        seat = needs.seat(row.step)
+        if seat is not None:
+            yield _promise(turn, seat, _claim(turn, row, seat, terms))
 
 
 def _claimable(turn: Turn) -> list[CommandRow]:
@@ -110,20 +139,20 @@ def give_up_lost_frames(turn: Turn) -> None:
                 turn.add(about_frame(_given_up(frame), frame.frame_id, work.loop_id))
 
 
-def _frames(turn: Turn, seats: Seats, terms: LeaseTerms) -> Iterator[Promise]:
+def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            seat = seats.free(turn.now)
-            if seat is None or turn.is_full:
-                return
+            seat = None if turn.is_full else needs.seat(work.step)
+            if seat is None:
+                break
             again = _Frame(
                 work.out[frame.frame_id], frame.frame_id, frame.ordinal, frame.attempts + 1
             )
             yield _dispatch(turn, work, again, seat, terms)
         while (window := next_window(work)) is not None and not turn.is_full:
-            seat = seats.free(turn.now)
+            seat = needs.seat(work.step)
             if seat is None:
-                return
+                break
             new = _Frame(window, FrameId(turn.new_id()), work.next_ordinal, 1)
             yield _dispatch(turn, work, new, seat, terms)
 
@@ -199,12 +228,14 @@ def _promise(turn: Turn, seat: Seat, work: Work) -> Promise:
     return Promise(seat, work)
 
 
-def _has_more(turn: Turn) -> bool:
+def _left(turn: Turn) -> set[StepName]:
+    """Steps with work that somebody could take."""
     state = turn.state
     if state.execution.status != "RUNNING":
-        return False
-    if _claimable(turn):
-        return True
-    return any(
-        next_window(work) is not None or _abandoned(turn, work) for work in state.loop_work.values()
-    )
+        return set()
+    commands = {row.step for row in _claimable(turn)}
+    return commands | {
+        work.step
+        for work in state.loop_work.values()
+        if next_window(work) is not None or _abandoned(turn, work)
+    }

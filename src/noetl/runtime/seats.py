@@ -5,9 +5,12 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 
+from noetl.domain.playbook.model import Playbook
+from noetl.domain.playbook.needs import ANY, Kinds, kinds_needed
 from noetl.domain.work import Work, WorkerIdentity
-from noetl.kernel.ids import ExecutionId, WorkerId
+from noetl.kernel.ids import ExecutionId, StepName, WorkerId
 from noetl.kernel.instant import Instant, plus
 
 AWAY_SECONDS = 5.0
@@ -23,7 +26,8 @@ class Seat:
         self.promised = 0  # assigned in a turn that is not durable yet
         self.mailbox: list[Work] = []
         self.has_mail = asyncio.Event()
-        self.seen_at = seen_at
+        self.seen_at = seen_at  # when it last asked for work
+        self.heard_at = seen_at  # when it last said anything
         self.incarnation = incarnation_of(worker)
         self._listeners = 0
 
@@ -39,6 +43,22 @@ class Seat:
     def is_there(self, now: Instant) -> bool:
         """A worker that has gone must not be given work that it will never fetch."""
         return self._listeners > 0 or now <= plus(self.seen_at, seconds=AWAY_SECONDS)
+
+    def status(self, now: Instant) -> Literal["ready", "busy", "quiet"]:
+        """`ready` asks for work, `busy` says that it works, `quiet` has said nothing for long."""
+        if self.is_there(now):
+            return "ready"
+        return "busy" if now <= plus(self.heard_at, seconds=AWAY_SECONDS) else "quiet"
+
+    def has(self, kinds: Kinds) -> bool:
+        """A worker that does not say which tools it has is taken to have all of them."""
+        tools = self.worker.tools
+        return not tools or kinds.issubset(tools)
+
+    @property
+    def in_use(self) -> int:
+        """Slots with work, or with work promised to them."""
+        return max(0, self.worker.slots - self.free)
 
     def promise(self) -> None:
         self.free -= 1
@@ -76,27 +96,76 @@ def incarnation_of(worker: WorkerIdentity) -> int:
 class Seats:
     def __init__(self) -> None:
         self._seats: OrderedDict[WorkerId, Seat] = OrderedDict()
-        self.starving: OrderedDict[ExecutionId, None] = OrderedDict()
-        """Executions with work that no worker had a slot for, longest waiting first."""
+        self.offered: Kinds | None = None
+        """Kinds that can be waited for, besides those that workers have; None: all. Work of any
+        other kind goes to whoever is free, to fail there with advice instead of waiting."""
+        self.starving: OrderedDict[ExecutionId, frozenset[Kinds]] = OrderedDict()
+        """Executions with work that no worker had a slot for, longest waiting first, and what
+        that work needs."""
 
     def seat(self, worker: WorkerIdentity, now: Instant) -> Seat:
         seat = self._seats.get(worker.worker_id)
         if seat is None or seat.worker.boot_id != worker.boot_id:
             seat = self._seats[worker.worker_id] = Seat(worker, now)
         seat.worker = worker
-        seat.seen_at = now
+        seat.seen_at = seat.heard_at = now
         return seat
+
+    def hear(self, worker_id: WorkerId, now: Instant) -> None:
+        """A worker that works and asks for nothing is not lost."""
+        if worker_id in self._seats:
+            self._seats[worker_id].heard_at = now
 
     def find(self, worker_id: WorkerId) -> Seat | None:
         return self._seats.get(worker_id)
 
-    def free(self, now: Instant) -> Seat | None:
-        """The next worker with a free slot, in turns so that all of them get some."""
+    def free(self, now: Instant, kinds: Kinds = ANY) -> Seat | None:
+        """The next worker with a free slot and these tools, in turns so that all get some."""
+        asked = self._asked(kinds)
         for worker_id, seat in self._seats.items():
-            if seat.free > 0 and seat.is_there(now):
+            if seat.free > 0 and seat.has(asked) and seat.is_there(now):
                 self._seats.move_to_end(worker_id)
                 return seat
         return None
+
+    def hungry(self, now: Instant) -> ExecutionId | None:
+        """The execution that has starved longest of those that somebody could feed now."""
+        free = [seat for seat in self._seats.values() if seat.free > 0 and seat.is_there(now)]
+        if not free:
+            return None
+        known: dict[frozenset[Kinds], bool] = {}
+        for execution, needs in self.starving.items():
+            if needs not in known:
+                asked = [self._asked(kinds) for kinds in needs]
+                known[needs] = any(seat.has(kinds) for kinds in asked for seat in free)
+            if known[needs]:
+                return execution
+        return None
+
+    def lacking(self, kinds: Kinds) -> Kinds:
+        """Those that no worker has, or all of them when each has some: why the work waits."""
+        asked = self._asked(kinds)
+        if any(seat.has(asked) for seat in self._seats.values()):
+            return ANY
+        had = {tool for seat in self._seats.values() for tool in seat.worker.tools}
+        return asked - had or asked
+
+    def _asked(self, kinds: Kinds) -> Kinds:
+        if self.offered is None or kinds <= self.offered:
+            return kinds
+        had = {tool for seat in self._seats.values() for tool in seat.worker.tools}
+        return kinds & (self.offered | had)
+
+    def take_lost(self, now: Instant, quiet_seconds: float) -> list[Seat]:
+        """Workers that have said nothing for so long; they are given a new seat if they return."""
+        lost = [
+            seat
+            for seat in self._seats.values()
+            if not seat.is_there(now) and now > plus(seat.heard_at, seconds=quiet_seconds)
+        ]
+        for seat in lost:
+            del self._seats[seat.worker.worker_id]
+        return lost
 
     def is_current(self, worker_id: WorkerId | None, boot_id: str | None) -> bool:
         """Whether this is the newest boot of the worker that we know of."""
@@ -116,3 +185,13 @@ class Seats:
 
     def all(self) -> list[Seat]:
         return list(self._seats.values())
+
+
+def why_nobody(seats: Seats, playbook: Playbook, step: StepName) -> str | None:
+    """Why no worker can take the work of a step, whatever is free; None when one can."""
+    if not seats.all():
+        return "none is connected"
+    lacking = sorted(seats.lacking(kinds_needed(playbook, step)))
+    if not lacking:
+        return None
+    return f"no worker has tool {' and '.join(lacking)}"

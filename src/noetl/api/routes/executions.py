@@ -14,6 +14,7 @@ from noetl.kernel.instant import Instant
 from noetl.runtime.effects import EffectEntry
 from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
 from noetl.runtime.explain import explain
+from noetl.runtime.seats import why_nobody
 
 HUNDRED = 100
 SECONDS_PER_MINUTE = 60
@@ -192,7 +193,13 @@ async def explained(asked: Asked[Nothing, Nothing]) -> Explained:
     state = await services.state(asked.execution)
     digest = state.execution.playbook_digest or ""
     playbook = await services.playbooks.load(asked.scope, digest)
-    sentences = explain(state, plan_of(playbook, digest), services.clock.now())
+    seats = services.coordinator.seats
+    sentences = explain(
+        state,
+        plan_of(playbook, digest),
+        services.clock.now(),
+        lambda step: why_nobody(seats, playbook, step),
+    )
     return Explained(
         execution_id=asked.execution, status=state.execution.status, sentences=sentences
     )
