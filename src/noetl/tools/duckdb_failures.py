@@ -70,12 +70,6 @@ def duckdb_failure(
     extension = _EXTENSION.search(words)
     if extension and any(word in words for word in _MISSING):
         return extension_missing(extension[1])
-    if "'pytz'" in words:
-        return failed(
-            "schema",
-            "the driver of DuckDB cannot give times with a zone out of this kind of statement;"
-            " cast them to text: `RETURNING moment::text`, or select them afterwards",
-        )
     kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), "unknown")
     where = "" if statement is None else f" in statement {statement + 1}"
     return failed(
