@@ -2,15 +2,16 @@
 
 import hashlib
 import re
-from urllib.parse import quote
 
 import msgspec
 
-from noetl.kernel.errors import PayloadCorrupt, PayloadMissing, ScopeMissing
+from noetl.domain.naming.locator import ResourceLocator, parse
+from noetl.domain.naming.segment import escape
+from noetl.kernel.errors import NameInvalid, PayloadCorrupt, PayloadMissing, ScopeMissing
 from noetl.kernel.scope import Scope
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_PAYLOAD_URI = re.compile(r"noetl://tenant/[^/]+/org/[^/]+/payload/[^/]+")
+_PAYLOAD_KINDS = ["tenant", "org", "payload"]
 
 
 class PayloadReference(
@@ -83,19 +84,23 @@ def reference_to(scope: Scope, stored: StoredPayload, media_type: str) -> Payloa
 
 def payload_uri(scope: Scope, sha256: str) -> str:
     """The same name in every store: moving bytes renames nothing."""
-    tenant, organization = _segment(scope.tenant_id), _segment(scope.organization_id)
-    return f"noetl://tenant/{tenant}/org/{organization}/payload/{_segment(sha256)}"
+    tenant, organization = escape(scope.tenant_id), escape(scope.organization_id)
+    return f"noetl://tenant/{tenant}/org/{organization}/payload/{escape(sha256)}"
 
 
 def is_payload_uri(uri: str) -> bool:
-    return _PAYLOAD_URI.fullmatch(uri) is not None
+    try:
+        name = parse(uri)
+    except NameInvalid:
+        return False
+    return isinstance(name, ResourceLocator) and [kind for kind, _ in name.pairs] == _PAYLOAD_KINDS
 
 
 def payload_prefix(scope: Scope) -> str:
     for field, name in zip(scope._fields, scope, strict=True):
         if not name:
             raise ScopeMissing(field)
-    return f"{_segment(scope.tenant_id)}/{_segment(scope.organization_id)}/"
+    return f"{escape(scope.tenant_id)}/{escape(scope.organization_id)}/"
 
 
 def payload_key(scope: Scope, sha256: str) -> str:
@@ -104,8 +109,3 @@ def payload_key(scope: Scope, sha256: str) -> str:
     if not is_digest(sha256):
         raise PayloadMissing(payload_uri(scope, sha256))
     return f"{payload_prefix(scope)}{sha256[:2]}/{sha256[2:4]}/{sha256}"
-
-
-def _segment(name: str) -> str:
-    """A name as exactly one part of a path: `..` must not climb out of the tenant."""
-    return quote(name, safe="").replace(".", "%2E")

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 import msgspec
 
 from noetl.adapters.filesystem.draft import make_folder, sync_folder
+from noetl.domain.naming.segment import escape
 from noetl.domain.work import JournalEntry
 from noetl.kernel.errors import StoreUnavailable
 from noetl.kernel.ids import ExecutionId, FrameId
@@ -51,7 +51,7 @@ class FilesystemFrameJournal:
         await self._in_thread(lambda: _remove(path))
 
     def _path(self, execution: ExecutionId, frame: FrameId) -> Path:
-        return self._folder / _segment(execution) / f"{_segment(frame)}.jsonl"
+        return self._folder / escape(execution) / f"{escape(frame)}.jsonl"
 
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
         try:
@@ -61,11 +61,6 @@ class FilesystemFrameJournal:
                 f"frame journals in {self._folder}: {error.strerror or error};"
                 " give the folder space and permissions, then try again"
             ) from error
-
-
-def _segment(name: str) -> str:
-    """A name as exactly one part of a path, whatever is in it."""
-    return quote(name, safe="").replace(".", "%2E")
 
 
 def _append(path: Path, lines: bytes) -> None:

@@ -30,6 +30,8 @@ NoETLError
 ├── PlaybookInvalid          the author's text is wrong; every problem is named
 ├── RequestInvalid           what was asked for makes no sense as it stands
 │   ├── EntryNotFound        no such playbook in the catalogue
+│   ├── NameInvalid          a noetl:// name, or a part of one, that means nothing
+│   ├── PlacementMismatch    a worker would keep results where the server does not look
 │   └── StateRefuses         the execution is not in a state that allows it
 ├── ClaimLost                another holder has the work now; stop, nothing more is recorded
 ├── CredentialError
@@ -64,6 +66,10 @@ from noetl.kernel.errors.log import (
     UpcasterRefused,
     ValueNotPlain,
     VersionConflict,
+)
+from noetl.kernel.errors.naming import (
+    NameInvalid,
+    PlacementMismatch,
 )
 from noetl.kernel.errors.root import (
     InvariantBroken,
@@ -109,11 +115,13 @@ __all__ = [
     "LogMissing",
     "LogReplaced",
     "LogUnavailable",
+    "NameInvalid",
     "NoETLError",
     "NotFinite",
     "PayloadCorrupt",
     "PayloadError",
     "PayloadMissing",
+    "PlacementMismatch",
     "PlaybookInvalid",
     "ReplayError",
     "RequestInvalid",

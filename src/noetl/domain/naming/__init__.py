@@ -1,0 +1,1 @@
+"""Names of everything: `noetl://` URIs, where results lie, and the cells that hold them. Pure."""

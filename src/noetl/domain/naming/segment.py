@@ -1,0 +1,38 @@
+"""One name as exactly one part of a path: it can neither end the part nor climb out of it."""
+
+import re
+from urllib.parse import quote, unquote
+
+from noetl.kernel.errors import NameInvalid
+
+_PART = re.compile(r"(?:[^%/?#\s]|%[0-9A-Fa-f]{2})+")
+
+
+def escape(name: str) -> str:
+    """Letters, digits, `-`, `_` and `~` stay; everything else is percent-encoded UTF-8.
+
+    The dot too: `..` must not climb, and a part is then also one token of a NATS subject.
+    """
+    try:
+        return quote(name, safe="").replace(".", "%2E")
+    except UnicodeEncodeError:
+        raise NameInvalid(repr(name), "holds half a character; use text that UTF-8 has") from None
+
+
+def unescape(part: str) -> str:
+    """The name that a part stands for. It may be less escaped than `escape` would have it."""
+    if part in (".", "..") or not _PART.fullmatch(part) or not part.isprintable():
+        raise NameInvalid(
+            repr(part), "is no part of a name; percent-encode what is not a letter or a digit"
+        )
+    try:
+        return unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        raise NameInvalid(repr(part), "is not percent-encoded UTF-8") from None
+
+
+def check_given(field: str, name: str) -> None:
+    """Refuse a name that would leave its part of the path empty, or that no path can carry."""
+    if not name:
+        raise NameInvalid(field, "is empty; give it a name")
+    escape(name)
