@@ -11,7 +11,8 @@ from noetl.wire.upcasters import RELEASED
 from noetl.wire.upcasting import Upcaster, UpcasterRegistry
 from scripts.golden_corpus.files import corpora, read_json
 
-CORPORA = [pytest.param(corpus, id=corpus.name) for corpus in corpora()]
+FROZEN = [corpus for corpus in corpora() if (corpus / "canonical_json.json").exists()]
+CORPORA = [pytest.param(corpus, id=corpus.name) for corpus in FROZEN]
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -67,6 +68,6 @@ def test_a_registry_has_the_same_digest(corpus: Path) -> None:
 
 
 def test_the_upcasters_of_this_build_are_frozen() -> None:
-    released = {read_json(corpus / "upcaster_registry.json")["released"] for corpus in corpora()}
+    released = {read_json(corpus / "upcaster_registry.json")["released"] for corpus in FROZEN}
 
     assert RELEASED.digest in released, "upcasters were added: run python -m scripts.golden"
