@@ -1,0 +1,1 @@
+"""Copies of results on this machine: in memory, in shared memory, on the disk."""

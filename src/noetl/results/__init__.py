@@ -1,0 +1,1 @@
+"""Results too large for an event: named, encoded, stored, and found again."""

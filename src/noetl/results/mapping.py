@@ -1,0 +1,25 @@
+"""Files as memory: read without copying, for as long as somebody looks at them."""
+
+import mmap
+import os
+from pathlib import Path
+
+
+def mapped(descriptor: int, byte_length: int, offset: int = 0) -> memoryview:
+    """Read-only bytes of an open file; they outlive the descriptor and the file's name."""
+    if byte_length == 0:
+        return memoryview(b"")  # there are no mappings without length
+    whole = mmap.mmap(descriptor, offset + byte_length, access=mmap.ACCESS_READ)
+    return memoryview(whole)[offset:]
+
+
+def place_file(view: memoryview, source: Path | None, target: Path) -> None:
+    """A file of these bytes for a program that wants one: another name, or else a copy."""
+    if source is not None:
+        try:
+            os.link(source, target)
+        except OSError:  # gone meanwhile, or on another file system
+            pass
+        else:
+            return
+    target.write_bytes(view)

@@ -1,0 +1,198 @@
+"""The way to a result's bytes: process memory, shared memory, disk, and the object store last.
+
+Each layer may lie empty or fail, and then it is a miss. What is found below fills the layers above
+it if they want it. Several askers for one object at one time cause one fetch.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar, TypeVarTuple
+
+import msgspec
+
+from noetl.kernel.errors import StoreUnavailable
+from noetl.ports.result_cache import CachedBytes, CacheKey, IpcHint, Offering, ResultCache
+from noetl.results.local_file import LocalFiles
+from noetl.results.receiving import Receiving
+
+LAYER_STORE = "object_store"
+LAYER_LOCAL = "local_store"
+
+MEMORY_BYTES = 1024 * 1024
+"""Up to here an object that is fetched needs no file."""
+
+MEMORY_BYTES_MAX = 256 * 1024 * 1024
+"""Up to here it may do without one when the disk is full."""
+
+FILLS_MAX = 2
+"""Copies upwards at one time; past that a layer stays without, and the next reader tries again."""
+
+_BATCH_BYTES = 4 * 1024 * 1024  # small blocks are not worth a thread each
+
+_Arguments = TypeVarTuple("_Arguments")
+_Answer = TypeVar("_Answer")
+
+
+class ObjectSource(Protocol):
+    """What the chain needs of an object store."""
+
+    def read(self, key: str) -> AsyncIterator[bytes]: ...
+
+    def local_path(self, key: str) -> Path | None: ...
+
+
+class ChainStats(msgspec.Struct, frozen=True, kw_only=True):
+    reads: int
+    joined: int  # reads that waited for the fetch of another
+    fallbacks: int  # reads that no layer could answer
+    fetched_bytes: int  # that entered the machine
+
+
+class _Flight:
+    def __init__(self, task: asyncio.Task[CachedBytes]) -> None:
+        self.task = task
+        self.askers = 0
+
+
+class ReadChain:
+    """Layers from the quickest to the slowest. `scratch` holds objects while they arrive."""
+
+    def __init__(self, layers: Sequence[ResultCache], source: ObjectSource, scratch: Path) -> None:
+        self._near = [layer for layer in layers if layer.in_process]
+        self._far = [layer for layer in layers if not layer.in_process]
+        self._source = source
+        self._scratch = scratch
+        self._flights: dict[CacheKey, _Flight] = {}
+        self._fills: set[asyncio.Task[None]] = set()
+        self._local_files = LocalFiles()
+        self._reads = self._joined = self._fallbacks = self._fetched_bytes = 0
+
+    async def read(
+        self, key: CacheKey, object_key: str, hint: IpcHint | None = None
+    ) -> CachedBytes:
+        """The bytes. PayloadCorrupt when the store has others; what the store raises comes out."""
+        self._reads += 1
+        for layer in self._near:
+            found = layer.get(key)
+            if found is not None:
+                return found
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._take_off(key, object_key, hint)
+        else:
+            self._joined += 1
+        flight.askers += 1
+        try:
+            return await asyncio.shield(flight.task)
+        finally:
+            flight.askers -= 1
+            if not flight.askers:  # done, or nobody waits for it any more
+                self._land(key, flight)
+                flight.task.cancel()
+
+    def stats(self) -> ChainStats:
+        return ChainStats(
+            reads=self._reads,
+            joined=self._joined,
+            fallbacks=self._fallbacks,
+            fetched_bytes=self._fetched_bytes,
+        )
+
+    async def close(self) -> None:
+        """Wait for copies that are under way."""
+        tasks = [flight.task for flight in self._flights.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._fills, return_exceptions=True)
+
+    def _take_off(self, key: CacheKey, object_key: str, hint: IpcHint | None) -> _Flight:
+        flight = _Flight(asyncio.create_task(self._find(key, object_key, hint)))
+        self._flights[key] = flight
+        flight.task.add_done_callback(lambda _: self._land(key, flight))
+        return flight
+
+    def _land(self, key: CacheKey, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+    async def _find(self, key: CacheKey, object_key: str, hint: IpcHint | None) -> CachedBytes:
+        found, depth = await _in_thread(self._look, key, hint)
+        if found is None:
+            self._fallbacks += 1
+            return await self._from_source(key, object_key)
+        if not found.borrowed:
+            offering = Offering(view=found.view, path=found.path)
+            self._offer_near(key, offering)
+            self._fill_later(key, offering, self._far[:depth])
+        return found
+
+    def _look(self, key: CacheKey, hint: IpcHint | None) -> tuple[CachedBytes | None, int]:
+        for depth, layer in enumerate(self._far):
+            found = layer.get(key, hint)
+            if found is not None:
+                return found, depth
+        return None, len(self._far)
+
+    async def _from_source(self, key: CacheKey, object_key: str) -> CachedBytes:
+        local = self._source.local_path(object_key)
+        if local is not None:
+            view = await _in_thread(self._local_files.map, local, key, object_key)
+            if view is not None:
+                self._offer_near(key, Offering(view=view, path=local))
+                return CachedBytes(view, LAYER_LOCAL, local)
+        scratch = None if key.byte_length <= MEMORY_BYTES else self._scratch
+        receiving = Receiving(key, object_key, scratch)
+        try:
+            return await self._fetch(key, object_key, receiving)
+        except StoreUnavailable:
+            if not receiving.disk_failed or key.byte_length > MEMORY_BYTES_MAX:
+                raise
+        return await self._fetch(key, object_key, Receiving(key, object_key, None))
+
+    async def _fetch(self, key: CacheKey, object_key: str, receiving: Receiving) -> CachedBytes:
+        try:
+            async for batch in _batches(self._source.read(object_key)):
+                self._fetched_bytes += len(batch)
+                await _in_thread(receiving.add, batch)
+            view, path = await _in_thread(receiving.finish)
+            # The file goes next, so layers that keep it take it now.
+            await _in_thread(_offer, self._far, key, Offering(view=view, path=path))
+        finally:
+            await _in_thread(receiving.discard)
+        self._offer_near(key, Offering(view=view))
+        return CachedBytes(view, LAYER_STORE)
+
+    def _offer_near(self, key: CacheKey, offering: Offering) -> None:
+        _offer(self._near, key, offering)
+
+    def _fill_later(self, key: CacheKey, offering: Offering, layers: list[ResultCache]) -> None:
+        if layers and len(self._fills) < FILLS_MAX:
+            fill = asyncio.create_task(_in_thread(_offer, layers, key, offering))
+            self._fills.add(fill)
+            fill.add_done_callback(self._fills.discard)
+
+
+def _offer(layers: list[ResultCache], key: CacheKey, offering: Offering) -> None:
+    for layer in reversed(layers):
+        layer.offer(key, offering)
+
+
+async def _batches(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytearray]:
+    waiting = bytearray()
+    async for block in blocks:
+        waiting += block
+        if len(waiting) >= _BATCH_BYTES:
+            yield waiting
+            waiting = bytearray()
+    yield waiting
+
+
+async def _in_thread(work: Callable[[*_Arguments], _Answer], *arguments: *_Arguments) -> _Answer:
+    running = asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        # The caller removes files next: the thread must have let go of them.
+        await asyncio.wait([running])
+        raise
