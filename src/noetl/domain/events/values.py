@@ -24,6 +24,8 @@ class ResultReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     schema_digest: str | None = None
     byte_length: Int64 | None = None
     row_count: Int64 | None = None
+    encoder: str | None = None  # who wrote the bytes; repair must write the same ones
+    arrow_version: str | None = None
 
 
 class ParentReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
