@@ -28,7 +28,7 @@ from noetl.domain.projection import QUERY_RECORDS_MAX
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX
-from noetl.runtime.effects import EffectEntry
+from noetl.runtime.effects import EffectEntry, counted
 from noetl.runtime.executions import Executions, ExecutionView, LoopProgress
 from noetl.runtime.projector import Projector
 
@@ -155,6 +155,11 @@ def effects(execution: ExecutionId, as_json: bool) -> None:
         return
     rows = [(e.state, e.count, e.cycle, "yes" if e.adopted else None, e.time) for e in entries]
     print_table(("state", "count", "cycle", "adopted", "time"), rows)
+    counts = counted(entries)
+    tell(
+        f"{counts.fired:,} fired, {counts.adopted:,} of them adopted,"
+        f" {counts.repeated:,} ran again, {counts.in_doubt:,} in doubt"
+    )
 
 
 def _spent(view: ExecutionView) -> str | None:

@@ -55,10 +55,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One finished cycle of one row of a frame."""
+    """One cycle of one row of a frame, or a mark: rows that may have begun, a row that is over.
+
+    A call without result and without error has not ended: it was tried `tries` times.
+    """
 
     row: int  # its index in the loop
-    call: Call
+    call: Call | None = None
+    rows: int = 0  # from now on so many rows from `row` on may have fired an effect
+    has_ended: bool = False  # the row is over: nothing of it is in doubt any more
 
 
 class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="command"):
@@ -97,6 +102,8 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     total: int
     row_concurrency: int
     seconds_max: float | None = None  # stop starting rows after this time
+    bytes_max: int | None = None  # stop starting rows when their values are together this large
+    heartbeat_seconds: float | None = None  # heartbeats at least this often
     failure: FailureMode = "fail_fast"
     facts: Facts
     rows: list[Any] | None = None  # None: they are rows of `collection`
@@ -139,6 +146,8 @@ class FrameReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     error: Failure | None = None  # the frame itself could not be processed
     emitted: tuple[BusinessObjectChanged, ...] = ()
     repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
+    adopted: tuple[str, ...] = ()  # cycles that an earlier holder had fired and recorded
+    in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
     metrics: dict[str, Any] = {}  # rows, task milliseconds, how many effects fired and adopted
 
 

@@ -9,6 +9,7 @@ from noetl.pipeline.job import Job, Journal
 
 FIRED: Final = "fired"
 REPEATED: Final = "repeated"
+AT_MOST_ONCE: Final = "at_most_once"
 
 
 class Effects:
@@ -17,13 +18,25 @@ class Effects:
     it would have recorded that one before it went on, so nothing after it can have been fired.
     """
 
-    __slots__ = ("_is_doubtful", "_journal", "_recorded", "adopted", "fired", "pending", "repeated")
+    __slots__ = (
+        "_has_begun",
+        "_is_doubtful",
+        "_journal",
+        "_recorded",
+        "adopted",
+        "fired",
+        "in_doubt",
+        "pending",
+        "repeated",
+    )
 
     def __init__(self, job: Job, journal: Journal) -> None:
         self.pending: list[Call] = []  # finished, not yet recorded
         self.fired = 0
-        self.adopted = 0
+        self.adopted: list[str] = []
         self.repeated: list[str] = []
+        self.in_doubt: list[str] = []
+        self._has_begun = False
         self._journal = journal
         self._recorded = job.journal
         self._is_doubtful = job.has_predecessor
@@ -38,6 +51,9 @@ class Effects:
         for call in self.pending:
             await self._journal.record(call)
         self.pending.clear()
+        if not self._has_begun:
+            await self._journal.begin(alone=cycle.plan.effects == AT_MOST_ONCE)
+            self._has_begun = True
 
     def fire(self, cycle: Cycle) -> None:
         """From here on the effect may have happened."""
@@ -49,11 +65,21 @@ class Effects:
         self._is_doubtful = False
         self.fired += 1
 
+    def tried(self, cycle: Cycle, tries: int) -> None:
+        """It will be tried again: whoever comes next goes on counting."""
+        if cycle.note is not None:
+            call = Call(task=cycle.plan.name, run=cycle.run, effect=cycle.note, tries=tries)
+            self._journal.tried(call)
+
+    def adopt(self, cycle: Cycle, call: Call) -> None:
+        """A call without an effect was refused by an earlier holder, and the row went on."""
+        (self.in_doubt if call.effect is None else self.adopted).append(cycle.key)
+
     def _admit(self, cycle: Cycle) -> None:
-        if not cycle.is_refused and not (
-            self._is_doubtful and cycle.plan.effects == "at_most_once"
-        ):
+        if not cycle.is_refused and not (self._is_doubtful and cycle.plan.effects == AT_MOST_ONCE):
             return
+        if not cycle.is_refused:
+            self.in_doubt.append(cycle.key)
         cycle.is_refused, self._is_doubtful = True, False
         message = (
             f"an earlier worker may have run {cycle.plan.name} ({cycle.key}) before it was lost,"

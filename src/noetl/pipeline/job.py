@@ -55,12 +55,22 @@ class RowResult:
     calls: tuple[Call, ...] = ()  # those that the journal has not recorded
     task_ms: Mapping[str, int] = field(default_factory=dict)
     fired: int = 0  # effects, the repeated ones included
-    adopted: int = 0  # cycles that were taken from the journal
+    adopted: tuple[str, ...] = ()  # effects that were taken from the journal
     repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
+    in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
 
 
 class Journal(Protocol):
-    """Where finished effects are written down before the row goes on to its next one."""
+    """Where effects are written down: that they may begin, and how they ended."""
+
+    async def begin(self, *, alone: bool) -> None:
+        """Returns when it is durable that this row may have fired something; `alone`: of this row
+        only, and not of the rows that come next. Raises ClaimLost."""
+        ...
+
+    def tried(self, call: Call) -> None:
+        """An effect failed and is tried again; nobody waits until that is durable."""
+        ...
 
     async def record(self, call: Call) -> None:
         """Returns when the call is durable. Raises ClaimLost."""

@@ -97,6 +97,8 @@ class Row:
             ending = await self._adopt(cycle, recorded)
             if ending is not None:
                 return ending
+            if recorded.result is None and recorded.error is None:
+                self._tries[name] = recorded.tries  # an earlier holder was lost between two tries
         while True:
             self._open = cycle
             attempt = self._tries[name] = self._tries.get(name, 0) + 1
@@ -120,7 +122,7 @@ class Row:
                 self._emitted += await self._judging.emitted(cycle, tried)
         except EXPECTED as error:
             return Ending(FAIL, failure_of(error))
-        self._effects.adopted += 1
+        self._effects.adopt(cycle, recorded)
         self._tries[cycle.plan.name] = recorded.tries
         self._left(cycle, tried)
         return ending
@@ -135,6 +137,7 @@ class Row:
                 await self._judging.assign_rule(cycle, tried, () if rule is None else rule.set)
                 if pause is None:
                     return Ending(FAIL)
+                self._effects.tried(cycle, tried.attempt)
                 await self._workshop.clock.sleep(pause)
                 self._hold.check()
                 return None
@@ -244,8 +247,9 @@ class Row:
             calls=tuple(effects.pending),
             task_ms=self._task_ms,
             fired=effects.fired,
-            adopted=effects.adopted,
+            adopted=tuple(effects.adopted),
             repeated=tuple(effects.repeated),
+            in_doubt=tuple(effects.in_doubt),
         )
 
     def _scrubbed(self, failure: Failure) -> Failure:

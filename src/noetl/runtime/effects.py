@@ -14,12 +14,15 @@ from noetl.domain.events import (
     CommandCancelled,
     CommandClaimed,
     CommandCompleted,
+    CommandFailed,
     CommandIssued,
     FrameCommitted,
     FrameDispatched,
+    FrameFailed,
     StageOpened,
 )
 from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events.values import Failure
 from noetl.kernel.ids import CommandId, EventId, FrameId, StageId, StepName
 from noetl.kernel.instant import Instant
 
@@ -43,6 +46,27 @@ class EffectEntry(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
 
 
+class EffectCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all cycles, those without a name of their own included."""
+
+    fired: int = 0  # the adopted ones included
+    adopted: int = 0
+    repeated: int = 0
+    in_doubt: int = 0
+
+
+def counted(entries: list[EffectEntry]) -> EffectCounts:
+    def total(state: EffectState) -> int:
+        return sum(entry.count for entry in entries if entry.state == state)
+
+    return EffectCounts(
+        fired=total("fired"),
+        adopted=sum(entry.count for entry in entries if entry.adopted),
+        repeated=total("repeated"),
+        in_doubt=total("in_doubt"),
+    )
+
+
 class _Place(msgspec.Struct, frozen=True):
     step: StepName
     visit: int
@@ -54,7 +78,20 @@ class _Held(msgspec.Struct):
 
     place: _Place
     name: CommandId | FrameId
-    doubt: RecordedEvent | None = None  # the takeover after which nothing was recorded
+    is_claimed: bool = False
+    doubt: RecordedEvent | None = None  # its holder was lost then, and nothing recorded since
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """Cycles of a frame, of which only the first ones are named."""
+
+    cycles: list[str]
+    count: int
+
+    @classmethod
+    def of(cls, state: str, metrics: dict[str, Any], counts: dict[str, Any]) -> "_Named":
+        cycles = [str(cycle) for cycle in metrics.get(state, ())]
+        return cls(cycles, max(len(cycles), int(counts.get(state, 0))))
 
 
 class Ledger:
@@ -72,12 +109,8 @@ class Ledger:
         match recorded.event:
             case CommandIssued() as event:
                 self._issue(envelope.command_id, _Place(event.step, event.visit, 0))
-            case CommandClaimed(claim=claim) if claim > 1:
-                self._take_over(recorded)
             case CallDone() | CallFailed() as event:
                 self._call(recorded, event)
-            case CommandCompleted() | CommandCancelled():
-                self._settle(envelope.command_id)
             case StageOpened() as event if envelope.stage_id is not None:
                 self._stages[envelope.stage_id] = event
             case FrameDispatched() as event:
@@ -85,6 +118,20 @@ class Ledger:
             case FrameCommitted(metrics=metrics):
                 self._settle(envelope.frame_id)
                 self._committed(recorded, metrics)
+            case _:
+                self._change_hands(recorded)
+
+    def _change_hands(self, recorded: RecordedEvent) -> None:
+        envelope = recorded.envelope
+        match recorded.event:
+            case CommandClaimed():
+                self._claim(recorded)
+            case CommandCompleted():
+                self._settle(envelope.command_id)
+            case CommandCancelled() | CommandFailed(error=Failure(kind="lease_lost")):
+                self._lose(envelope.command_id, recorded)
+            case FrameFailed():
+                self._lose(envelope.frame_id, recorded)
             case _:
                 pass
 
@@ -111,18 +158,26 @@ class Ledger:
         if held is not None:
             held.doubt = None
 
+    def _lose(self, name: CommandId | FrameId | None, recorded: RecordedEvent) -> None:
+        """It ended without a word of its holder about what it has fired."""
+        held = self._find(name)
+        if held is not None and held.is_claimed:
+            held.doubt = held.doubt or recorded
+
     def _find(self, name: CommandId | FrameId | None) -> _Held | None:
         place = None if name is None else self._places.get(name)
         held = None if place is None else self._held.get(place)
         return held if held is not None and held.name == name else None
 
-    def _take_over(self, recorded: RecordedEvent) -> None:
+    def _claim(self, recorded: RecordedEvent) -> None:
         command = recorded.envelope.command_id
         held = self._find(command)
         if held is None or command is None:
             return
-        held.doubt = recorded
-        self._adopt(command)
+        if held.is_claimed:  # by somebody who may have fired something
+            held.doubt = recorded
+            self._adopt(command)
+        held.is_claimed = True
 
     def _adopt(self, command: CommandId) -> None:
         for event_id in self._of_command.get(command, ()):
@@ -159,24 +214,32 @@ class Ledger:
             first = event.cursor.get("first", event.ordinal)
             self._hold(frame, _Place(stage.step, stage.visit, first))
         held = self._find(frame)
-        if held is not None and event.attempt > 1:
-            held.doubt = recorded
+        if held is not None:
+            held.doubt = recorded if held.is_claimed else None
+            held.is_claimed = True
 
     def _committed(self, recorded: RecordedEvent, metrics: dict[str, Any]) -> None:
-        """A frame says how many effects its rows fired, and names those that ran again."""
+        """A frame says how many effects its rows fired, and names some that are no plain fires."""
         envelope = recorded.envelope
         place = self._places.get(envelope.frame_id or FrameId(""))
         effects = metrics.get("effects")
         if place is None or not isinstance(effects, dict):
             return
-        repeated = [str(cycle) for cycle in metrics.get("repeated", ())]
-        first_time = int(effects.get("fired", 0)) - len(repeated)
-        if first_time > 0:
-            entry = _of_place(place, recorded, "fired")
-            self._entries[envelope.event_id] = msgspec.structs.replace(entry, count=first_time)
-        for number, cycle in enumerate(repeated):
-            key = EventId(f"{envelope.event_id}/{number}")
-            self._entries[key] = _of_cycle(cycle, place, recorded)
+        repeated = _Named.of("repeated", metrics, effects)
+        fired = _Named([], int(effects.get("fired", 0)) - repeated.count)
+        found = [
+            *_listed(fired, _of_place(place, recorded, "fired")),
+            *_listed(
+                _Named.of("adopted", metrics, effects),
+                msgspec.structs.replace(_of_place(place, recorded, "fired"), adopted=True),
+            ),
+            *_listed(repeated, _of_place(place, recorded, "repeated")),
+            *_listed(
+                _Named.of("in_doubt", metrics, effects), _of_place(place, recorded, "in_doubt")
+            ),
+        ]
+        for number, entry in enumerate(found):
+            self._entries[EventId(f"{envelope.event_id}/{number}")] = entry
 
 
 def _state_of(event: CallDone | CallFailed) -> EffectState | None:
@@ -204,8 +267,14 @@ def _of_place(place: _Place, recorded: RecordedEvent, state: EffectState) -> Eff
     )
 
 
-def _of_cycle(cycle: str, place: _Place, recorded: RecordedEvent) -> EffectEntry:
-    entry = _of_place(place, recorded, "repeated")
+def _listed(named: _Named, like: EffectEntry) -> list[EffectEntry]:
+    """The cycles that have names, then how many have none."""
+    entries = [_of_cycle(cycle, like) for cycle in named.cycles]
+    rest = named.count - len(named.cycles)
+    return [*entries, msgspec.structs.replace(like, count=rest)] if rest > 0 else entries
+
+
+def _of_cycle(cycle: str, entry: EffectEntry) -> EffectEntry:
     parts = cycle.rsplit("/", _AFTER_STEP)
     if len(parts) <= _AFTER_STEP or not parts[-1].isdecimal():
         return msgspec.structs.replace(entry, cycle=cycle)

@@ -14,6 +14,7 @@ from noetl.pipeline.job import Hold, Job, RowResult
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
+from noetl.runtime.frames_earlier import Earlier
 from noetl.runtime.frames_journal import JournalBuffer, RowJournal
 from noetl.runtime.frames_report import (
     Worked,
@@ -98,7 +99,7 @@ class _Frame:
         work: FrameWork,
         playbook: Playbook,
         rows: list[Any],
-        earlier: dict[int, Any],
+        earlier: Earlier,
     ) -> None:
         self.work = work
         self.rows = rows
@@ -145,8 +146,8 @@ class _Frame:
             ctx=ctx,
             iteration=iteration,
             frame=self._frame,
-            journal=self._earlier.get(index, {}),
-            has_predecessor=work.attempt > 1,
+            journal=self._earlier.calls.get(index, {}),
+            has_predecessor=index in self._earlier.begun,
             stage_id=work.stage_id,
         )
 

@@ -1,33 +1,50 @@
 """What a frame's rows have done, on its way to the frame's journal: many entries, few flushes.
 
 A row that waits for its entry is flushed at once, together with whatever else is there; entries
-of rows that have ended wait for company, but not for long.
+of rows that have ended wait for company, but not for long. Before a row fires its first effect, a
+mark says that it may have; one mark stands for as many rows as begin within a short time.
 """
 
 import asyncio
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from noetl.domain.work import Call, FrameWork, JournalEntry
 from noetl.kernel.errors import InvariantBroken, NoETLError
 from noetl.pipeline.job import Hold
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
+from noetl.runtime.frames_earlier import Earlier
 from noetl.runtime.worker_patience import insisted
 
 FLUSH_ENTRIES = 64
 FLUSH_SECONDS_MAX = 0.05
+MARKED_ROWS_MAX = 64
+MARK_SECONDS = 0.05
+"""What one mark should last for: rows that are slow beside a flush are marked one by one."""
 
-RowCalls = dict[tuple[str, int], Call]
-"""Calls of one row by task and run."""
+AHEAD_ROWS_MIN = 8
+"""Marks for so many rows are followed by the next one in time, so that no row waits for it."""
 
 
 @dataclass(slots=True)
 class _Group:
     done: "asyncio.Future[NoETLError | None]"
     entries: list[JournalEntry] = field(default_factory=list)
+
+
+class _Ahead(NamedTuple):
+    """When this row begins, it is time to mark the rows from `first` on."""
+
+    when: float
+    first: int
+
+
+_NOWHERE = _Ahead(math.inf, 0)
 
 
 class JournalBuffer:
@@ -41,30 +58,83 @@ class JournalBuffer:
         self._flushing: _Group | None = None
         self._flusher: asyncio.Task[None] | None = None
         self._timer: asyncio.Task[None] | None = None
+        self._marks: dict[int, asyncio.Future[NoETLError | None]] = {}  # by row
+        self._marked_rows = max(1, work.row_concurrency // 2)  # by the newest mark
+        self._marked_at: float | None = None
+        self._ahead = _NOWHERE
 
-    async def earlier(self) -> dict[int, RowCalls]:
-        """What earlier holders of the frame have recorded, by row."""
-        work, rows = self._work, dict[int, RowCalls]()
-        if work.attempt == 1:
-            return rows
-        entries = await insisted(
-            lambda: self._journal.read(work.execution_id, work.frame_id),
-            self._hold.check,
-            self._clock,
-        )
-        for entry in entries:
-            rows.setdefault(entry.row, {})[entry.call.task, entry.call.run] = entry.call
-        return rows
+    async def earlier(self) -> Earlier:
+        """What earlier holders of the rows have recorded."""
+        work, found = self._work, Earlier()
+        rows = range(work.first_index, work.first_index + work.row_count)
+        if work.attempt > 1:
+            entries = await insisted(
+                lambda: self._journal.read(work.execution_id, work.frame_id),
+                self._hold.check,
+                self._clock,
+            )
+            found.add(entries, rows)
+        durable: asyncio.Future[NoETLError | None] = asyncio.get_running_loop().create_future()
+        durable.set_result(None)
+        self._marks = dict.fromkeys(found.begun, durable)
+        return found
+
+    async def begin(self, row: int, *, alone: bool) -> None:
+        """Returns when it is durable that the row may have begun. Raises ClaimLost."""
+        mark = self._marks.get(row)
+        if mark is None:
+            self._hold.check()
+            mark = self._mark(row, 1) if alone else self._mark_on(row)
+        elif row >= self._ahead.when:
+            self._mark_on(self._ahead.first)
+        error = mark.result() if mark.done() else await asyncio.shield(mark)
+        if error is not None:
+            raise error
 
     async def record(self, row: int, call: Call) -> None:
         """Returns when the call is durable. Raises ClaimLost."""
         self._hold.check()
+        await self._written(JournalEntry(row=row, call=call))
+
+    async def end(self, rows: Sequence[int]) -> None:
+        """They failed, and may be run again by a later frame, which finds what they have done."""
+        ended = [JournalEntry(row=row, has_ended=True) for row in rows if row in self._marks]
+        if ended:
+            await self._written(*ended)
+
+    async def _written(self, *entries: JournalEntry) -> None:
         group = self._group
-        group.entries.append(JournalEntry(row=row, call=call))
+        group.entries += entries
         self._flush()
         error = await asyncio.shield(group.done)  # others wait for the same group
         if error is not None:
             raise error
+
+    def _mark_on(self, row: int) -> "asyncio.Future[NoETLError | None]":
+        rows, end = self._next_rows(), self._work.first_index + self._work.row_count
+        is_last = rows < AHEAD_ROWS_MIN or row + rows >= end or row + rows in self._marks
+        self._ahead = _NOWHERE if is_last else _Ahead(row + rows // 2, row + rows)
+        return self._mark(row, rows)
+
+    def _mark(self, row: int, rows_max: int) -> "asyncio.Future[NoETLError | None]":
+        """This row and those after it, up to one that is marked already."""
+        group, end = self._group, self._work.first_index + self._work.row_count
+        last = row + 1
+        while last < min(row + rows_max, end) and last not in self._marks:
+            last += 1
+        group.entries.append(JournalEntry(row=row, rows=last - row))
+        self._marks.update(dict.fromkeys(range(row, last), group.done))
+        self._flush()
+        return group.done
+
+    def _next_rows(self) -> int:
+        """Twice as many as the last mark stood for if it was soon used up, else fewer."""
+        now, before = self._clock.monotonic(), self._marked_at
+        self._marked_at = now
+        lasted = 0.0 if before is None else now - before
+        rows = self._marked_rows * min(2.0, MARK_SECONDS / lasted if lasted > 0 else 2.0)
+        self._marked_rows = max(1, min(MARKED_ROWS_MAX, int(rows)))
+        return self._marked_rows
 
     def note(self, row: int, calls: Iterable[Call]) -> None:
         """The row has ended: nothing waits for these. Calls without effect need no journal."""
@@ -143,8 +213,14 @@ class RowJournal:
         self._buffer = buffer
         self._row = row
 
+    async def begin(self, *, alone: bool) -> None:
+        await self._buffer.begin(self._row, alone=alone)
+
     async def record(self, call: Call) -> None:
         await self._buffer.record(self._row, call)
+
+    def tried(self, call: Call) -> None:
+        self._buffer.note(self._row, [call])
 
 
 def _new_group() -> _Group:

@@ -19,6 +19,9 @@ from noetl.templates.layered import plain_result
 OUTCOMES_BYTES_MAX = 4_096
 """What a frame's event holds of its rows; more than that lies in the payload store."""
 
+CYCLES_NAMED_MAX = 50
+"""Cycles of each kind that a frame's event names; it counts all of them."""
+
 COPIES_BYTES_MAX = 16 * 1024 * 1024
 """A frame's one value stands on every row, unless that makes more than this of it."""
 
@@ -96,7 +99,9 @@ def _first(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
 
 def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) -> FrameReport:
     failed = [outcome for outcome in worked.outcomes if outcome.status == "failed"]
-    repeated = tuple(cycle for result in worked.results for cycle in result.repeated)
+    adopted = [cycle for result in worked.results for cycle in result.adopted]
+    repeated = [cycle for result in worked.results for cycle in result.repeated]
+    in_doubt = [cycle for result in worked.results for cycle in result.in_doubt]
     return FrameReport(
         execution_id=work.execution_id,
         stage_id=work.stage_id,
@@ -111,15 +116,18 @@ def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) ->
         writes=_last_writes(worked.results),
         row_error=failed[0].error if failed else None,
         emitted=tuple(change for result in worked.results for change in result.emitted),
-        repeated=repeated,
+        repeated=tuple(repeated[:CYCLES_NAMED_MAX]),
+        adopted=tuple(adopted[:CYCLES_NAMED_MAX]),
+        in_doubt=tuple(in_doubt[:CYCLES_NAMED_MAX]),
         metrics={
             "duration_ms": worked.duration_ms,
             "rows": len(worked.outcomes),
             "task_ms": _added([result.task_ms for result in worked.results]),
             "effects": {
                 "fired": sum(result.fired for result in worked.results),
-                "adopted": sum(result.adopted for result in worked.results),
+                "adopted": len(adopted),
                 "repeated": len(repeated),
+                "in_doubt": len(in_doubt),
             },
         },
     )

@@ -123,9 +123,19 @@ def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None
         outcomes=[msgspec.to_builtins(outcome) for outcome in report.outcomes],
         writes=report.writes,
         row_error=report.row_error,
-        metrics={**report.metrics, **({"repeated": [*report.repeated]} if report.repeated else {})},
+        metrics={**report.metrics, **_named_cycles(report)},
     )
     turn.add(*facts, about_frame(committed, report.frame_id, loop))
+
+
+def _named_cycles(report: FrameReport) -> dict[str, list[str]]:
+    """For the ledger; the numbers beside them count all."""
+    named = {
+        "repeated": report.repeated,
+        "adopted": report.adopted,
+        "in_doubt": report.in_doubt,
+    }
+    return {state: [*cycles] for state, cycles in named.items() if cycles}
 
 
 def take_back(turn: Turn, row: CommandRow) -> None:

@@ -79,6 +79,12 @@ class _CommandJournal:
         self._work = work
         self._hold = hold
 
+    async def begin(self, *, alone: bool) -> None:
+        """That a command may have begun stands in the log: it was claimed."""
+
+    def tried(self, call: Call) -> None:
+        """Tries of a command are counted by its holder alone: each would be an event."""
+
     async def record(self, call: Call) -> None:
         work, desk = self._work, self._commands.desk
         answer = await insisted(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noetl.adapters.memory.credential_store import MemoryCredentialStore
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.credential import NewCredential
 from noetl.domain.events.values import Failure, Result
 from noetl.domain.playbook.model import Playbook
@@ -18,6 +17,7 @@ from noetl.kernel.scope import Scope
 from noetl.pipeline.interpreter import Interpreter
 from noetl.pipeline.job import Job, RowResult
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
+from tests.memory_payloads import MemoryPayloadStore
 from tests.unit.dsl.writing import playbook, with_steps
 
 SCOPE = Scope("acme", "ops")
@@ -82,7 +82,15 @@ class MemoryJournal:
 
     def __init__(self, survives: int | None = None) -> None:
         self.calls: list[Call] = []
+        self.begun: list[bool] = []  # whether each was to be marked alone
+        self.tries: list[Call] = []
         self._survives = survives
+
+    async def begin(self, *, alone: bool) -> None:
+        self.begun.append(alone)
+
+    def tried(self, call: Call) -> None:
+        self.tries.append(call)
 
     async def record(self, call: Call) -> None:
         self.calls.append(call)

@@ -1,6 +1,6 @@
 """The ledger: effects that fired, that ran again, and that nobody can be sure of."""
 
-from noetl.domain.events import CallFailed, FrameFailed
+from noetl.domain.events import CallFailed, CommandCancelled, CommandFailed, FrameFailed
 from noetl.domain.events.values import Failure
 from noetl.kernel.ids import CommandId
 from noetl.runtime.effects import EffectEntry, Ledger
@@ -128,10 +128,11 @@ def test_a_frame_tells_how_many_fired_and_names_what_ran_again() -> None:
     story = given(STARTED, loop_started(), stage_opened())
     story.when(dispatched(cursor={"first": 100, "rows": 50}), committed(metrics=metrics))
 
-    fired, repeated = entries(story)
+    fired, adopted, repeated = entries(story)
 
     assert (fired.state, fired.count, fired.task) == ("fired", 4, None)
     assert fired.cycle == f"{story.execution}/load/1/100"
+    assert (adopted.state, adopted.adopted, adopted.count) == ("fired", True, 2)
     assert (repeated.cycle, repeated.task, repeated.run) == (cycle, "pay", 1)
     assert repeated.state == "repeated"
 
@@ -149,3 +150,44 @@ def test_a_frame_that_failed_after_changing_hands_stays_in_doubt() -> None:
     story = given(STARTED, loop_started(), stage_opened(), dispatched())
     story.when(abandoned(ANNA), dispatched(BERT, attempt=2), in_frame(FrameFailed(error=FAILURE)))
     assert states(story) == [(None, "in_doubt")]
+
+
+def test_a_frame_names_the_first_of_many_and_the_rest_is_a_number() -> None:
+    cycles = [f"7/load/1/{row}/pay/1" for row in range(6)]
+    metrics = {
+        "effects": {"fired": 9, "adopted": 70, "repeated": 4, "in_doubt": 1},
+        "adopted": cycles[:2],
+        "repeated": cycles[2:4],
+        "in_doubt": cycles[4:5],
+    }
+    story = given(STARTED, loop_started(), stage_opened(), dispatched())
+    story.when(committed(metrics=metrics))
+
+    assert [(each.cycle, each.state, each.adopted, each.count) for each in entries(story)] == [
+        (f"{story.execution}/load/1/0", "fired", False, 5),
+        (cycles[0], "fired", True, 1),
+        (cycles[1], "fired", True, 1),
+        (f"{story.execution}/load/1/0", "fired", True, 68),
+        (cycles[2], "repeated", False, 1),
+        (cycles[3], "repeated", False, 1),
+        (f"{story.execution}/load/1/0", "repeated", False, 2),
+        (cycles[4], "in_doubt", False, 1),
+    ]
+
+
+def test_a_frame_that_failed_may_have_fired_something() -> None:
+    story = given(STARTED, loop_started(), stage_opened(), dispatched())
+    story.when(in_frame(FrameFailed(error=FAILURE)))
+    assert states(story) == [(None, "in_doubt")]
+
+
+def test_a_command_that_was_cancelled_in_somebodys_hands_may_have_fired_something() -> None:
+    cancelled = at(CommandCancelled(), command_id=COMMAND)
+    assert states(given(STARTED, issued(), claimed(), cancelled)) == [(None, "in_doubt")]
+    assert states(given(STARTED, issued(), cancelled)) == []
+
+
+def test_a_command_that_was_lost_too_often_may_have_fired_something() -> None:
+    quiet = Failure(kind="lease_lost", message="one worker took it and went quiet")
+    lost = at(CommandFailed(error=quiet, claim=1), command_id=COMMAND)
+    assert states(given(STARTED, issued(), claimed(), lost)) == [(None, "in_doubt")]

@@ -7,11 +7,13 @@ import pytest
 
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.values import Failure
-from noetl.domain.work import LeaseAnswer
+from noetl.domain.work import JournalEntry, LeaseAnswer
+from noetl.kernel.ids import FrameId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.templates.places import Iteration
 from tests.unit.runtime.frame_scene import doubled, index_of, ran
 from tests.unit.runtime.worker_scene import (
+    EXECUTION,
     LOOP,
     Behaving,
     Behaviour,
@@ -54,6 +56,7 @@ async def test_outcomes_are_in_index_order_however_the_rows_end() -> None:
 async def test_a_row_sees_its_item_its_place_and_its_frame() -> None:
     pipelines = Behaving(doubled)
     scene = Scene(pipelines, steps=LOOP)
+    await scene.journal.append(EXECUTION, FrameId("f1"), [JournalEntry(row=21, rows=1)])
     async with scene.running():
         await scene.do(frame([7, 8], first_index=20, total=30, attempt=2, facts=facts(a=1)))
 
@@ -62,7 +65,7 @@ async def test_a_row_sees_its_item_its_place_and_its_frame() -> None:
     assert second.frame is not None
     assert (second.frame.index, second.frame.base_index, second.frame.row_count) == (3, 20, 2)
     assert (second.ctx, second.stage_id, second.command_id) == ({"a": 1}, "s1", None)
-    assert second.has_predecessor
+    assert [job.has_predecessor for job in pipelines.jobs] == [False, True]
     assert second.coordinates == "77/load/1/21"
 
 

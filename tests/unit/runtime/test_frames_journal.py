@@ -10,6 +10,7 @@ from noetl.domain.work import Call, FrameWork, JournalEntry
 from noetl.kernel.errors import ClaimLost, StoreUnavailable
 from noetl.kernel.ids import ExecutionId, FrameId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.runtime.frames_earlier import Earlier
 from noetl.runtime.frames_journal import FLUSH_ENTRIES, FLUSH_SECONDS_MAX, JournalBuffer
 from tests.unit.runtime.frame_scene import index_of
 from tests.unit.runtime.worker_clock import VirtualClock, settle
@@ -225,7 +226,7 @@ async def test_later_entries_of_a_cycle_replace_earlier_ones() -> None:
     ]
     await desk.journal.append(EXECUTION, FRAME, entries)
 
-    assert await desk.buffer.earlier() == {
+    assert (await desk.buffer.earlier()).calls == {
         1: {("post", 1): entries[2].call, ("post", 2): entries[1].call}
     }
 
@@ -234,7 +235,7 @@ async def test_a_first_attempt_reads_no_journal() -> None:
     desk = Desk()
     await desk.journal.append(EXECUTION, FRAME, [JournalEntry(row=1, call=call())])
 
-    assert await desk.buffer.earlier() == {}
+    assert await desk.buffer.earlier() == Earlier()
 
 
 @pytest.mark.parametrize(("effect", "removals"), [("fired", 1), (None, 0)])
@@ -271,7 +272,8 @@ async def test_a_frame_that_was_lost_keeps_its_journal() -> None:
         await scene.do(frame([1]))
 
     assert scene.desk.reports == []
-    assert [entry.call.task for entry in await scene.journal.read(EXECUTION, FRAME)] == ["post"]
+    entries = await scene.journal.read(EXECUTION, FRAME)
+    assert [entry.call and entry.call.task for entry in entries] == ["post"]
 
 
 async def test_a_frame_that_broke_leaves_what_it_knows_to_the_next_holder() -> None:

@@ -9,7 +9,7 @@ from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import RowOutcome
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.pipeline.payloads import as_payload
-from noetl.runtime.frames_report import OUTCOMES_BYTES_MAX
+from noetl.runtime.frames_report import CYCLES_NAMED_MAX, OUTCOMES_BYTES_MAX
 from noetl.templates.layered import PipelineResult
 from noetl.templates.places import Frame
 from tests.unit.runtime.frame_scene import doubled, index_of, ran
@@ -49,20 +49,37 @@ async def test_a_pipeline_row_is_worth_its_last_task() -> None:
 async def test_the_metrics_tell_time_and_effects() -> None:
     async def run(job: Job, _journal: Journal, _hold: Hold) -> RowResult:
         row = index_of(job)
-        repeated = (f"{job.coordinates}/post/1",) if row == 1 else ()
+        cycles = (f"{job.coordinates}/post/1",)
         return RowResult(
-            status="ok", task_ms={"get": 1, "post": 10}, fired=2, adopted=row, repeated=repeated
+            status="ok",
+            task_ms={"get": 1, "post": 10},
+            fired=2,
+            repeated=cycles if row == 1 else (),
+            adopted=cycles if row != 1 else (),
+            in_doubt=cycles if row == 2 else (),
         )
 
     report = await ran(run, [0, 0, 0], failure="continue")
 
     assert report.repeated == ("77/load/1/1/post/1",)
+    assert report.adopted == ("77/load/1/0/post/1", "77/load/1/2/post/1")
+    assert report.in_doubt == ("77/load/1/2/post/1",)
     assert report.metrics == {
         "duration_ms": 0,
         "rows": 3,
         "task_ms": {"get": 3, "post": 30},
-        "effects": {"fired": 6, "adopted": 3, "repeated": 1},
+        "effects": {"fired": 6, "adopted": 2, "repeated": 1, "in_doubt": 1},
     }
+
+
+async def test_a_frame_names_its_first_cycles_and_counts_all() -> None:
+    async def run(job: Job, _journal: Journal, _hold: Hold) -> RowResult:
+        return RowResult(status="ok", adopted=(f"{job.coordinates}/post/1",))
+
+    report = await ran(run, [0] * (CYCLES_NAMED_MAX + 9))
+
+    assert report.adopted == tuple(f"77/load/1/{row}/post/1" for row in range(CYCLES_NAMED_MAX))
+    assert report.metrics["effects"]["adopted"] == CYCLES_NAMED_MAX + 9
 
 
 async def test_a_large_output_lies_in_the_payload_store() -> None:

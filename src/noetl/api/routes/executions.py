@@ -11,7 +11,7 @@ from noetl.decider.plan import plan_of
 from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.log import StoredEvent
 from noetl.kernel.instant import Instant
-from noetl.runtime.effects import EffectEntry
+from noetl.runtime.effects import EffectCounts, EffectEntry, counted
 from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
 from noetl.runtime.explain import explain
 from noetl.runtime.seats import why_nobody
@@ -90,6 +90,7 @@ class LogAsked(msgspec.Struct, frozen=True, kw_only=True):
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
     effects: list[EffectEntry]
+    counts: EffectCounts
 
 
 class Explained(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +186,7 @@ async def status(asked: Asked[Nothing, StatusAsked]) -> Status:
 
 async def effects(asked: Asked[Nothing, Nothing]) -> Effects:
     found = await asked.services.executions.effects(asked.scope, asked.execution)
-    return Effects(execution_id=asked.execution, effects=found)
+    return Effects(execution_id=asked.execution, effects=found, counts=counted(found))
 
 
 async def explained(asked: Asked[Nothing, Nothing]) -> Explained:

@@ -21,6 +21,9 @@ NEIGHBOURS = (
     (ExecutionId(".."), FRAME),
 )
 
+MARK = JournalEntry(row=0, rows=64)
+ENDED = JournalEntry(row=3, has_ended=True)
+
 Reopen = Callable[[], FrameJournal]
 """The same journals through an adapter that has seen nothing of them yet."""
 
@@ -64,7 +67,7 @@ class FrameJournalCompliance(ABC):
     async def test_j1_what_was_appended_is_read_back_in_order(
         self, frame_journal: FrameJournal, reopen: Reopen
     ) -> None:
-        groups = [[entry(2), rich_entry(0)], [entry(1)], [entry(2, "notify"), entry(0)]]
+        groups = [[MARK, entry(2), rich_entry(0)], [entry(1)], [entry(2, "notify"), ENDED]]
         for group in groups:
             await frame_journal.append(EXECUTION, FRAME, group)
 

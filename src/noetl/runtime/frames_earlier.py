@@ -1,0 +1,37 @@
+"""What earlier holders of a frame's rows have left in its journals."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from noetl.domain.work import Call, JournalEntry
+
+RowCalls = dict[tuple[str, int], Call]
+"""Calls of one row by task and run."""
+
+
+@dataclass(slots=True)
+class Earlier:
+    calls: dict[int, RowCalls] = field(default_factory=dict)  # by row
+    begun: set[int] = field(default_factory=set)  # rows that may have fired what is not recorded
+
+    def add(self, entries: list[JournalEntry], rows: Iterable[int]) -> None:
+        """One journal, the oldest first; `rows` are those that its frame may have begun."""
+        for entry in entries:
+            if entry.call is not None:
+                self.calls.setdefault(entry.row, {})[entry.call.task, entry.call.run] = entry.call
+            elif entry.has_ended:
+                self._end(entry.row)
+            else:
+                self.begun.update(range(entry.row, entry.row + entry.rows))
+        if entries and not any(entry.rows for entry in entries):
+            self.begun.update(rows)  # of a build that marked no rows: any of them may have begun
+
+    def _end(self, row: int) -> None:
+        """It failed and was reported: what succeeded of it is adopted, the rest is run anew."""
+        self.begun.discard(row)
+        calls = self.calls.pop(row, {})
+        self.calls[row] = {
+            cycle: call
+            for cycle, call in calls.items()
+            if call.error is None and call.result is not None
+        }
