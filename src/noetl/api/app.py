@@ -18,6 +18,7 @@ from noetl.api.openapi import document
 from noetl.api.route import AnyRoute, Asked, Nothing, get, read
 from noetl.api.routes import (
     catalog,
+    cells,
     commands,
     control,
     credentials,
@@ -55,6 +56,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *workers.ROUTES,
     *work.ROUTES,
     *internal.ROUTES,
+    *cells.ROUTES,
     *journals.ROUTES,
 )
 

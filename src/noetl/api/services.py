@@ -5,6 +5,8 @@ import msgspec
 from noetl.api.following import Following
 from noetl.api.metrics import Metrics
 from noetl.domain.execution.state import ExecutionState
+from noetl.domain.naming.cells import CellRegistry
+from noetl.domain.naming.placement import CellPlacement
 from noetl.kernel.errors import ExecutionNotFound
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
@@ -52,6 +54,8 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     replay: Replay
     metrics: Metrics
     following: Following
+    placement: CellPlacement
+    cells: CellRegistry
     keys: Keys = Keys()
     version: str = ""
 

@@ -63,7 +63,8 @@ async def run_worker(
             journal=HttpFrameJournal(connection),
             clock=clock,
         )
-        await _work(Worker(_identity(slots, tools.kinds, named or Named()), services))
+        identity = _identity(settings, slots, tools.kinds, named or Named())
+        await _work(Worker(identity, services))
 
 
 def _key(settings: Settings) -> str | None:
@@ -107,7 +108,9 @@ def _tool_services(
     )
 
 
-def _identity(slots: int, kinds: tuple[str, ...], named: Named) -> WorkerIdentity:
+def _identity(
+    settings: Settings, slots: int, kinds: tuple[str, ...], named: Named
+) -> WorkerIdentity:
     """The same process keeps its name; a new one is another worker."""
     return WorkerIdentity(
         worker_id=WorkerId(named.name or f"{socket.gethostname()}-{os.getpid()}"),
@@ -115,6 +118,7 @@ def _identity(slots: int, kinds: tuple[str, ...], named: Named) -> WorkerIdentit
         slots=slots,
         tools=kinds,
         labels=dict(named.labels),
+        placement=settings.placement,
     )
 
 

@@ -17,6 +17,7 @@ from noetl.api.following import Following
 from noetl.api.guard import is_loopback
 from noetl.api.metrics import Metrics, Watched
 from noetl.api.services import ApiServices, Keys
+from noetl.bootstrap.cells import cell_registry
 from noetl.bootstrap.engine import Engine
 from noetl.bootstrap.home import Holder
 from noetl.bootstrap.secret_key import internal_key
@@ -83,6 +84,8 @@ def api_services(engine: Engine) -> ApiServices:
         metrics=Metrics(watched),
         following=Following(engine.coordinator, platform.log),
         keys=Keys(api=engine.settings.api_key, internal=_internal_key(engine.settings)),
+        placement=engine.settings.placement,
+        cells=cell_registry(engine.settings),
         version=__version__,
     )
 

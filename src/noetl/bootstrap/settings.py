@@ -8,6 +8,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from noetl.domain.naming.placement import (
+    PLACE_PATTERN,
+    SHARD_COUNT,
+    SHARD_COUNT_MAX,
+    CellPlacement,
+)
 from noetl.kernel.errors import SettingInvalid
 from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import NODE_MAX
@@ -93,6 +99,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.Meta(description="Where spans go, e.g. `http://127.0.0.1:4318`; none: no spans."),
     ] = None
 
+    result_cell: Annotated[
+        str,
+        msgspec.Meta(description="The cell that keeps results, in keys.", pattern=PLACE_PATTERN),
+    ] = "local"
+    result_cell_env: Annotated[
+        str, msgspec.Meta(description="The cell's environment, in keys.", pattern=PLACE_PATTERN)
+    ] = "dev"
+    result_cell_region: Annotated[
+        str, msgspec.Meta(description="The cell's region, in keys.", pattern=PLACE_PATTERN)
+    ] = "local"
+    result_shard_count: Annotated[
+        int,
+        msgspec.Meta(
+            description="Shards of keys; server and workers have the same.",
+            ge=1,
+            le=SHARD_COUNT_MAX,
+        ),
+    ] = SHARD_COUNT
+    result_cells: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="All cells: JSON, or a file of it; by default the one of the payloads."
+        ),
+    ] = None
+
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in ("secret_key", "api_key", "internal_key"):
@@ -106,6 +137,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scope(self) -> Scope:
         return Scope(self.tenant_id, self.organization_id)
+
+    @property
+    def placement(self) -> CellPlacement:
+        return CellPlacement(
+            self.result_cell_env, self.result_cell_region, self.result_cell, self.result_shard_count
+        )
 
     @property
     def id_node(self) -> int:

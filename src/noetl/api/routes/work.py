@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from noetl.api.route import Asked, Nothing, post
+from noetl.api.services import ApiServices
+from noetl.domain.naming.placement import check_same_placement
 from noetl.domain.work import (
     ChildRequest,
     CommandReport,
@@ -31,6 +33,7 @@ _T = TypeVar("_T")
 
 
 async def register(asked: Asked[WorkerIdentity, Nothing]) -> Acknowledged:
+    _check_placement(asked.services, asked.body)
     await asked.services.desk.register(asked.body)
     return Acknowledged()
 
@@ -39,10 +42,16 @@ async def claim(asked: Asked[Claim, Nothing]) -> Claimed:
     """Waits for work, but not for the sake of a worker that has hung up."""
     body = asked.body
     desk = asked.services.desk
+    _check_placement(asked.services, body.worker)  # the server may have started anew since
     work = await _patiently(
         asked, body.wait_seconds, lambda wait: desk.claim(body.worker, body.free_slots, wait)
     )
     return Claimed(work=tuple(work))
+
+
+def _check_placement(services: ApiServices, worker: WorkerIdentity) -> None:
+    if worker.placement is not None:
+        check_same_placement(services.placement, worker.placement)
 
 
 async def _patiently(

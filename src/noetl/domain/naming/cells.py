@@ -11,7 +11,7 @@ from noetl.kernel.errors import NameInvalid
 
 CELLS_MAX = 1_000
 
-Provider = Literal["file", "s3", "gs", "az"]
+Provider = Literal["file", "s3", "gs", "az", "memory"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -84,7 +84,7 @@ def _check_url(name: str, provider: Provider, url: str) -> None:
     if provider == "file":
         if given.netloc or (given.path and not given.path.startswith("/")):
             raise NameInvalid(subject, "is no folder; use file: or file:///folder")
-    elif not given.netloc:
+    elif not given.netloc and provider != "memory":
         raise NameInvalid(subject, f"names no bucket; use {provider}://bucket")
 
 

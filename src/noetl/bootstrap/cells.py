@@ -1,0 +1,48 @@
+"""The registry of cells that the settings give: JSON, a file of it, or the payloads' own store."""
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import msgspec
+
+from noetl.bootstrap.settings import Settings
+from noetl.domain.naming.cells import Cell, CellRegistry, registry_from_json
+from noetl.kernel.errors import NameInvalid, SettingInvalid
+
+
+def cell_registry(settings: Settings) -> CellRegistry:
+    """Every cell there is. Our own must be among them, unless one cell stands for all."""
+    given = settings.result_cells
+    if given is None:
+        return CellRegistry((_only_cell(settings),))
+    try:
+        registry = registry_from_json(given if given.lstrip().startswith("{") else _read(given))
+        registry.find(settings.result_cell)
+    except NameInvalid as error:
+        raise SettingInvalid(f"NOETL_RESULT_CELLS: {error}") from error
+    return registry
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise SettingInvalid(
+            f"NOETL_RESULT_CELLS is neither JSON nor a file that can be read: {error}"
+        ) from error
+
+
+def _only_cell(settings: Settings) -> Cell:
+    """The payloads' store without its options: keys among them are nobody else's business."""
+    url, _, options = settings.payload_url.partition("?")
+    described = {
+        "name": settings.result_cell,
+        "provider": url.partition(":")[0],
+        "url": url,
+        "region": settings.result_cell_region,
+        "endpoint": parse_qs(options).get("endpoint", [None])[-1],
+    }
+    try:
+        return msgspec.convert(described, Cell)
+    except (msgspec.ValidationError, NameInvalid) as error:
+        raise SettingInvalid(f"NOETL_PAYLOAD_URL cannot hold results: {error}") from error
