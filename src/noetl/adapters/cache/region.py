@@ -14,10 +14,11 @@ Little endian, 192 bytes, then the payload as it is, aligned to 64 bytes:
 
 import hashlib
 import struct
+from datetime import timedelta
 
 import msgspec
 
-from noetl.kernel.instant import Instant, from_millis, plus, seconds_between
+from noetl.kernel.instant import Instant, from_millis, to_datetime
 from noetl.ports.result_cache import CacheKey
 
 MAGIC = b"NOETLIPC"
@@ -30,8 +31,7 @@ ROWS_UNKNOWN = 2**64 - 1
 NO_SCHEMA = bytes(32)
 
 _PREFIX = struct.Struct("<8sI")
-_EPOCH = from_millis(0)
-_MICROS = 1_000_000
+_EPOCH = to_datetime(from_millis(0))
 
 
 class Producer(msgspec.Struct, frozen=True):
@@ -118,8 +118,5 @@ def node_digest(node_id: str) -> bytes:
 
 
 def micros(instant: Instant) -> int:
-    return round(seconds_between(_EPOCH, instant) * _MICROS)
-
-
-def instant(micros_since_epoch: int) -> Instant:
-    return plus(_EPOCH, seconds=micros_since_epoch / _MICROS)
+    """Exact integer arithmetic: a float of seconds would lose the last digits."""
+    return (to_datetime(instant) - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,355 @@
+"""Shared memory: every reason for a miss, leases and grace, budget and room, hints, full disks."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from noetl.adapters.cache.region import HEADER
+from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
+from noetl.kernel.instant import Instant
+from noetl.ports.result_cache import CacheKey, IpcHint, Offering
+from noetl.results.cache_metrics import ipc_counters, ipc_gauges
+from noetl.testing.compliance.result_cache import bytes_of, key_of, offered
+from tests.cache.held_clock import HeldClock
+
+DATA = bytes(range(256)) * 40
+KEY = key_of(DATA)
+SIZE = len(DATA) + HEADER.size
+
+
+@pytest.fixture
+def clock() -> HeldClock:
+    return HeldClock()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, clock: HeldClock) -> SharedMemoryResultCache:
+    return opened(tmp_path, clock)
+
+
+def opened(folder: Path, clock: HeldClock, **changes: Any) -> SharedMemoryResultCache:
+    options = SharedMemoryOptions(home_id="home", node_id="node", folder=folder)
+    return SharedMemoryResultCache(msgspec.structs.replace(options, **changes), clock)
+
+
+def numbered(number: int) -> tuple[CacheKey, bytes]:
+    data = bytes([number]) * len(DATA)
+    return key_of(data), data
+
+
+def only_region(folder: Path) -> Path:
+    (region,) = folder.glob("noetl-home-*")
+    return region
+
+
+def shared(cache: SharedMemoryResultCache, lease_end: Instant | None = None) -> IpcHint:
+    offering = Offering(
+        view=memoryview(DATA),
+        media_type="application/vnd.apache.arrow.file",
+        schema_digest="s" * 64,
+        row_count=7,
+        lease_expires_at=lease_end,
+    )
+    hint = cache.share(KEY, offering)
+    assert hint is not None
+    return hint
+
+
+def reason_of_miss(cache: SharedMemoryResultCache, hint: IpcHint | None = None) -> str:
+    assert cache.get(KEY, hint) is None
+    (reason,) = cache.stats().misses
+    return reason
+
+
+def test_a_region_is_named_after_home_execution_and_frame(
+    cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
+) -> None:
+    hint = shared(cache, clock.later(60))
+
+    assert only_region(tmp_path).name == hint.shm_name
+    assert hint.shm_name.startswith("noetl-home-42-0-")
+    assert hint == IpcHint(
+        shm_name=hint.shm_name,
+        byte_length=len(DATA),
+        producer=str(os.getpid()),
+        node_id="node",
+        lease_expires_at=clock.later(60),
+        media_type="application/vnd.apache.arrow.file",
+        schema_digest="s" * 64,
+        row_count=7,
+    )
+
+
+def test_the_payload_lies_behind_the_header_as_it_is(
+    cache: SharedMemoryResultCache, tmp_path: Path
+) -> None:
+    shared(cache)
+
+    content = only_region(tmp_path).read_bytes()
+
+    assert content[:8] == b"NOETLIPC"
+    assert content[HEADER.size :] == DATA
+    assert only_region(tmp_path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_hint_leads_to_the_bytes(cache: SharedMemoryResultCache) -> None:
+    hint = shared(cache)
+
+    assert bytes_of(cache.get(KEY, hint)) == DATA
+    slashed = msgspec.structs.replace(hint, shm_name=f"/{hint.shm_name}")
+    assert bytes_of(cache.get(KEY, slashed)) == DATA
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"node_id": "other"}, "foreign_node"),
+        ({"lease_expires_at": Instant("2020-01-01T00:00:00.000000Z")}, "expired"),
+        ({"schema_digest": "t" * 64}, "schema"),
+        ({"shm_name": "noetl-home-../../etc/passwd"}, "name"),
+        ({"shm_name": "/etc/passwd"}, "name"),
+        ({"shm_name": "noetl-other-42-0-1"}, "name"),
+        ({"shm_name": "noetl-home-42-0-1"}, "absent"),
+    ],
+)
+def test_a_hint_that_does_not_fit_is_a_miss(
+    cache: SharedMemoryResultCache, change: dict[str, Any], reason: str
+) -> None:
+    hint = shared(cache)
+
+    assert reason_of_miss(cache, msgspec.structs.replace(hint, **change)) == reason
+
+
+@pytest.mark.parametrize(
+    ("start", "replacement", "reason"),
+    [
+        (0, b"NOTNOETL", "magic"),
+        (8, b"\7", "version"),
+        (16, b"\1", "length"),
+        (24, b"\0\0\0\0", "digest"),
+        (56, b"\0\0\0\0", "scope"),
+        (144, b"\0\0\0\0", "foreign_node"),
+        (96, bytes(8), "expired"),
+    ],
+)
+def test_a_header_that_says_something_else_is_a_miss(
+    cache: SharedMemoryResultCache, tmp_path: Path, start: int, replacement: bytes, reason: str
+) -> None:
+    shared(cache)
+    with only_region(tmp_path).open("r+b") as file:
+        file.seek(start)
+        file.write(replacement)
+
+    assert reason_of_miss(cache) == reason
+
+
+@pytest.mark.parametrize("size", [0, 11, HEADER.size - 1, HEADER.size, SIZE - 1, SIZE + 1])
+def test_a_region_of_another_size_is_a_miss(
+    cache: SharedMemoryResultCache, tmp_path: Path, size: int
+) -> None:
+    shared(cache)
+    os.truncate(only_region(tmp_path), size)
+
+    assert reason_of_miss(cache) == "length"
+
+
+def test_what_is_damaged_is_replaced_by_the_next_offer(
+    cache: SharedMemoryResultCache, tmp_path: Path
+) -> None:
+    shared(cache)
+    os.truncate(only_region(tmp_path), 100)
+
+    shared(cache)
+
+    assert bytes_of(cache.get(KEY)) == DATA
+
+
+def test_a_link_in_place_of_a_region_is_a_miss(
+    cache: SharedMemoryResultCache, tmp_path: Path
+) -> None:
+    shared(cache)
+    region = only_region(tmp_path)
+    region.rename(tmp_path / "elsewhere")
+    region.symlink_to(tmp_path / "elsewhere")
+
+    assert reason_of_miss(cache) == "failed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_region_of_another_user_is_a_miss(cache: SharedMemoryResultCache, tmp_path: Path) -> None:
+    shared(cache)
+    os.chown(only_region(tmp_path), 12_345, -1)
+
+    assert reason_of_miss(cache) == "failed"
+
+
+def test_a_region_removed_under_a_reader_stays_readable(
+    cache: SharedMemoryResultCache, tmp_path: Path
+) -> None:
+    shared(cache)
+    found = cache.get(KEY)
+    only_region(tmp_path).unlink()
+
+    assert bytes_of(found) == DATA
+    assert reason_of_miss(cache) == "absent"
+
+
+def test_a_region_is_read_until_its_lease_and_the_grace_are_over(
+    cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
+) -> None:
+    hint = shared(cache, clock.later(60))
+    clock.pass_seconds(89.9)
+    assert cache.get(KEY, hint) is not None
+    assert cache.sweep() == 0
+
+    clock.pass_seconds(0.1)
+
+    assert reason_of_miss(cache) == "expired"
+    assert reason_of_miss(cache, hint) == "expired"
+    assert cache.sweep() == 1
+    assert list(tmp_path.glob("noetl-home-*")) == []
+
+
+def test_offering_again_extends_the_lease(cache: SharedMemoryResultCache, clock: HeldClock) -> None:
+    shared(cache, clock.later(60))
+    shared(cache, clock.later(120))
+    shared(cache, clock.later(90))
+    clock.pass_seconds(149)
+
+    assert cache.get(KEY) is not None
+    assert cache.stats().entries == 1
+
+
+def test_a_sweep_leaves_other_homes_alone(tmp_path: Path, clock: HeldClock) -> None:
+    shared(opened(tmp_path, clock, home_id="home-2"))
+    clock.pass_seconds(10_000)
+
+    assert opened(tmp_path, clock).sweep() == 0
+    assert opened(tmp_path, clock, home_id="home-2").sweep() == 1
+
+
+def test_what_a_sweep_cannot_make_out_goes_after_the_grace(
+    cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
+) -> None:
+    stranger = tmp_path / "noetl-home-1-0-stranger"
+    stranger.write_bytes(b"NOETLIPC\2\0\0\0")
+    written_ns = 1_767_225_600_000 * 1_000_000
+    os.utime(stranger, ns=(written_ns, written_ns))
+
+    assert cache.sweep() == 0
+    clock.pass_seconds(31)
+    assert cache.sweep() == 1
+
+
+def test_what_holds_a_lease_is_not_evicted(tmp_path: Path, clock: HeldClock) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=2 * SIZE)
+    for number in (1, 2):
+        key, data = numbered(number)
+        assert cache.offer(key, offered(data, clock.later(60)))
+
+    key, data = numbered(3)
+    assert not cache.offer(key, offered(data, clock.later(60)))
+
+    assert cache.stats().refusals == {"budget": 1}
+    assert [cache.get(numbered(number)[0]) is not None for number in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_past_their_lease_the_least_recently_used_make_room(
+    tmp_path: Path, clock: HeldClock
+) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=3 * SIZE)
+    for number in (1, 2, 3):
+        key, data = numbered(number)
+        assert cache.offer(key, offered(data, clock.later(10)))
+        clock.pass_seconds(1)
+    clock.pass_seconds(10)
+    assert cache.get(numbered(1)[0]) is not None
+
+    key, data = numbered(4)
+    assert cache.offer(key, offered(data, clock.later(10)))
+
+    held = [number for number in (1, 2, 3, 4) if cache.get(numbered(number)[0]) is not None]
+    assert held == [1, 3, 4]
+    assert cache.stats().evictions == 1
+
+
+def test_nothing_goes_when_room_cannot_be_made(tmp_path: Path, clock: HeldClock) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=3 * SIZE)
+    for number, seconds in ((1, 0), (2, 60), (3, 60)):
+        key, data = numbered(number)
+        assert cache.offer(key, offered(data, clock.later(seconds)))
+
+    large = bytes(2 * len(DATA))
+    assert not cache.offer(key_of(large), offered(large, clock.later(60)))
+
+    assert cache.stats().entries == 3
+
+
+def test_a_scan_evicts_nothing(tmp_path: Path, clock: HeldClock) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=2 * SIZE)
+    for number in range(50):
+        clock.pass_seconds(1)
+        key, data = numbered(number)
+        if cache.get(key) is None:
+            cache.offer(key, offered(data))
+
+    held = [number for number in range(50) if cache.get(numbered(number)[0]) is not None]
+    assert held == [0, 1]
+    assert cache.stats().refusals == {"full": 48}
+
+
+def test_what_is_missed_twice_takes_the_place_of_what_is_idle(
+    tmp_path: Path, clock: HeldClock
+) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=2 * SIZE)
+    for number in (1, 2, 3, 3):
+        clock.pass_seconds(1)
+        key, data = numbered(number)
+        if cache.get(key) is None:
+            cache.offer(key, offered(data))
+
+    assert [cache.get(numbered(number)[0]) is not None for number in (1, 2, 3)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.ENOMEM, errno.EDQUOT])
+def test_a_full_memory_is_a_refusal_and_leaves_nothing(
+    cache: SharedMemoryResultCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def full(*_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+
+    assert not cache.offer(KEY, offered(DATA))
+
+    assert cache.stats().refusals == {"no_space": 1}
+    assert list(tmp_path.glob("noetl-home-*")) == []
+
+
+def test_numbers_have_the_names_that_alarms_know(tmp_path: Path, clock: HeldClock) -> None:
+    cache = opened(tmp_path, clock, budget_bytes=SIZE)
+    for number in (1, 2):
+        key, data = numbered(number)
+        cache.get(key)
+        cache.offer(key, offered(data, clock.later(60)))
+    cache.get(numbered(1)[0])
+
+    assert ipc_counters(cache.stats(), durable_fallbacks=2) == {
+        "noetl_storage_ipc_admission_attempts_total": 2,
+        "noetl_storage_ipc_admission_success_total": 1,
+        "noetl_storage_ipc_admission_failures_total": 1,
+        "noetl_storage_ipc_read_attempts_total": 3,
+        "noetl_storage_ipc_read_hits_total": 1,
+        "noetl_storage_ipc_read_misses_total": 2,
+        "noetl_storage_ipc_evictions_total": 0,
+        "noetl_storage_ipc_durable_fallbacks_total": 2,
+        "tier15_budget_exhaustion_total": 1,
+    }
+    assert ipc_gauges(cache.stats()) == {
+        "noetl_storage_ipc_read_hit_ratio": 1 / 3,
+        "tier15_bytes_in_use": SIZE,
+    }
