@@ -40,6 +40,13 @@ NoETLError
 ├── HomeInUse                another process holds the embedded state
 ├── SettingInvalid           a setting has an unknown name or a value out of range
 ├── ServerFailed             a server that we started did not start, answer or stop
+├── SparkError
+│   ├── JavaMissing          no Java 17 or newer on this machine
+│   ├── SparkMissing         pyspark is not installed
+│   ├── SparkStartFailed     no session came up
+│   ├── SparkDriverLost      the process that drives Spark is gone, and its jobs with it
+│   ├── SparkJobFailed       a job failed after its retries
+│   └── SparkJobCancelled    a job was cancelled
 └── InvariantBroken          our bug; the process must stop
 """
 
@@ -92,6 +99,15 @@ from noetl.kernel.errors.service import (
     StateRefuses,
     StoreUnavailable,
 )
+from noetl.kernel.errors.spark import (
+    JavaMissing,
+    SparkDriverLost,
+    SparkError,
+    SparkJobCancelled,
+    SparkJobFailed,
+    SparkMissing,
+    SparkStartFailed,
+)
 
 __all__ = [
     "ChainBroken",
@@ -110,6 +126,7 @@ __all__ = [
     "FieldInvalid",
     "HomeInUse",
     "InvariantBroken",
+    "JavaMissing",
     "KeyReused",
     "LogError",
     "LogMissing",
@@ -129,6 +146,12 @@ __all__ = [
     "ScopeMissing",
     "ServerFailed",
     "SettingInvalid",
+    "SparkDriverLost",
+    "SparkError",
+    "SparkJobCancelled",
+    "SparkJobFailed",
+    "SparkMissing",
+    "SparkStartFailed",
     "StateRefuses",
     "StoreUnavailable",
     "TimeInvalid",
