@@ -2,13 +2,10 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from noetl.adapters.cache.disk import DiskResultCache
-from noetl.adapters.cache.memory import MemoryResultCache
 from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
 from noetl.adapters.system.clock import utc_now
 from noetl.kernel.errors import PayloadCorrupt, PayloadMissing, StoreUnavailable
@@ -18,46 +15,10 @@ from noetl.results.mapping import place_file
 from noetl.results.read_chain import ReadChain
 from noetl.testing.byte_streams import sample
 from noetl.testing.compliance.result_cache import LEASE_END, key_of, offered
+from tests.cache.chain_scene import Layers, Shelf, files_in, into_a_file
 
 NAME = "results/one.feather"
 SIZES = (0, 10, 1024 * 1024, 9 * 1024 * 1024 + 7)
-
-
-class Shelf:
-    """An object store as far as a chain can see it."""
-
-    def __init__(self, data: bytes | None, path: Path | None = None) -> None:
-        self.data = data
-        self.path = path
-        self.reads = 0
-        self.may_go_on = asyncio.Event()
-        self.may_go_on.set()
-
-    async def read(self, key: str) -> AsyncIterator[bytes]:
-        self.reads += 1
-        await self.may_go_on.wait()
-        if self.data is None:
-            raise PayloadMissing(key)
-        for start in range(0, len(self.data), 1024 * 1024):
-            yield self.data[start : start + 1024 * 1024]
-
-    def local_path(self, key: str) -> Path | None:
-        return self.path
-
-
-class Layers:
-    def __init__(self, folder: Path) -> None:
-        (folder / "shm").mkdir()
-        options = SharedMemoryOptions(home_id="home", node_id="node", folder=folder / "shm")
-        self.memory = MemoryResultCache()
-        self.shared = SharedMemoryResultCache(options, utc_now)
-        self.disk = DiskResultCache(folder / "disk", utc_now)
-
-    def all(self) -> list[ResultCache]:
-        return [self.memory, self.shared, self.disk]
-
-    def hits(self) -> list[int]:
-        return [layer.stats().hits for layer in self.all()]
 
 
 @pytest.fixture
@@ -85,7 +46,7 @@ async def test_what_was_fetched_once_is_found_in_every_layer(
     first = await chain.read(key_of(data), NAME)
 
     assert (bytes(first.view), first.layer) == (data, "object_store")
-    assert list(scratch.glob("*")) == []
+    assert files_in(scratch) == []
     for position, name in enumerate(("memory", "shared_memory", "disk")):
         found = await chain_over(layers.all()[position:], shelf, scratch).read(key_of(data), NAME)
         assert (bytes(found.view), found.layer) == (data, name)
@@ -161,8 +122,7 @@ async def test_an_asker_that_leaves_does_not_take_the_fetch_along(scratch: Path)
     chain = chain_over([], shelf, scratch)
     leaving = asyncio.create_task(chain.read(key_of(data), NAME))
     staying = asyncio.create_task(chain.read(key_of(data), NAME))
-    while not shelf.reads:
-        await asyncio.sleep(0)
+    await shelf.asked.wait()
 
     leaving.cancel()
     await asyncio.wait([leaving])
@@ -179,8 +139,7 @@ async def test_a_fetch_ends_when_nobody_waits_for_it(scratch: Path) -> None:
     shelf.may_go_on.clear()
     chain = chain_over([], shelf, scratch)
     leaving = asyncio.create_task(chain.read(key_of(data), NAME))
-    while not shelf.reads:
-        await asyncio.sleep(0)
+    await shelf.asked.wait()
 
     leaving.cancel()
     await asyncio.wait([leaving])
@@ -189,7 +148,7 @@ async def test_a_fetch_ends_when_nobody_waits_for_it(scratch: Path) -> None:
     assert bytes((await chain.read(key_of(data), NAME)).view) == data
     assert shelf.reads == 2
     await chain.close()
-    assert list(scratch.glob("*")) == []
+    assert files_in(scratch) == []
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])
@@ -210,7 +169,7 @@ async def test_wrong_bytes_never_come_in(
         await chain.read(key_of(data), NAME)
 
     assert [layer.stats().entries for layer in layers.all()] == [0, 0, 0]
-    assert list(scratch.glob("*")) == []
+    assert files_in(scratch) == []
 
 
 async def test_what_the_store_says_comes_out_and_the_next_asks_again(
@@ -232,10 +191,7 @@ async def test_a_broken_layer_costs_time_only(
     layers: Layers, tmp_path: Path, scratch: Path, broken: str
 ) -> None:
     data = sample(3_000_000)
-    place = tmp_path / broken
-    if place.exists():
-        place.rmdir()
-    place.write_text("not a folder", encoding="ascii")
+    into_a_file(tmp_path / broken)
     shelf = Shelf(data)
 
     for _ in range(2):
@@ -249,7 +205,7 @@ async def test_a_disk_without_room_for_a_large_object_is_told(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_chain, "MEMORY_BYTES_MAX", 2_000_000)
-    scratch.write_text("not a folder", encoding="ascii")
+    into_a_file(scratch)
     data = sample(3_000_000)
 
     with pytest.raises(StoreUnavailable, match="give the folder space"):
@@ -271,7 +227,7 @@ class TestLocalStore:
         assert (bytes(found.view), found.layer, found.path) == (data, "local_store", path)
         assert shelf.reads == 0
         assert [layer.stats().entries for layer in layers.all()] == [1, 0, 0]
-        assert not scratch.exists()
+        assert files_in(scratch) == []
 
     async def test_a_local_object_is_checked_when_it_is_new_or_changed(
         self, tmp_path: Path, scratch: Path
