@@ -5,7 +5,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from benchmarks import append, fold, lookup, playbooks, replay
+from benchmarks import append, fold, lookup, playbooks, recovery, replay
 from benchmarks.measurement import Measurement, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **replay.BENCHMARKS,
     **lookup.BENCHMARKS,
     **playbooks.BENCHMARKS,
+    **recovery.BENCHMARKS,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from noetl.adapters.memory.catalog import MemoryCatalog
 from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.execution.fold import fold
 from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.execution.state import ExecutionState
@@ -37,6 +38,7 @@ from tests.simulation.hands import Acknowledged, Hand
 from tests.unit.runtime.desk_scene import rising_ids
 from tests.unit.runtime.worker_clock import VirtualClock
 
+SNAPSHOT_INTERVAL_EVENTS = 7
 LEASE_SECONDS = 30.0
 STEPS_MAX = 80
 ROUNDS_MAX = 300
@@ -61,6 +63,7 @@ class World:
         self.clock = VirtualClock()
         self.new_id = rising_ids()
         self.log = FaultyLog(self.clock, self.chance)
+        self.snapshots = MemorySnapshotStore()
         self.acknowledged = Acknowledged()
         self.hands = [Hand(name, self.chance, self.acknowledged) for name in ("anna", "ben")]
         self.surprises: list[BaseException] = []
@@ -78,6 +81,7 @@ class World:
             clock=self.clock,
             new_id=self.new_id,
             terms=LeaseTerms(lease_seconds=LEASE_SECONDS, attempts_max=1_000),
+            snapshots=self.snapshots,
         )
         self.coordinator = Coordinator(held)
         starter = Starter(self.coordinator, lambda: "job")
@@ -219,7 +223,9 @@ class World:
                 hand.held.clear()
         await before.drain()
         projections = MemoryProjectionStore()
-        projector = Projector(self.log, projections)
+        projector = Projector(
+            self.log, projections, self.snapshots, interval_events=SNAPSHOT_INTERVAL_EVENTS
+        )
         recovery = Recovery(self.coordinator, projector, projections)
         while True:  # as whoever starts the process does
             try:

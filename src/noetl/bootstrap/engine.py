@@ -97,6 +97,7 @@ def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
             new_id=platform.new_id,
             processors=settings.processors,
             terms=terms,
+            snapshots=platform.snapshots,
         )
     )
     starter = Starter(coordinator, new_uuid, template_environment(settings))

@@ -19,6 +19,10 @@ PROJECTION_TYPES: dict[Surface, str] = {
     "loops": "loop",
 }
 
+SCOPES = "scope"
+NO_TENANT = Scope("", "")
+"""Where the read models keep which scopes there are; nobody's own scope is named so."""
+
 
 class SourcePlace(msgspec.Struct, frozen=True):
     """Which part of the log a record reflects."""
@@ -42,6 +46,20 @@ def record_of(
         version=place.version,
         position=place.position,
         source_event_id=place.event_id,
+        canonical=canonical,
+        checksum=canonical_json.sha256_hex(canonical),
+    )
+
+
+def scope_record(first: ProjectionRecord) -> ProjectionRecord:
+    """That a scope has executions here, known from any record of it."""
+    canonical = canonical_json.encode_recorded(first.scope._asdict())
+    return msgspec.structs.replace(
+        first,
+        scope=NO_TENANT,
+        projection_type=SCOPES,
+        projection_id="/".join(first.scope),
+        version=first.position,
         canonical=canonical,
         checksum=canonical_json.sha256_hex(canonical),
     )

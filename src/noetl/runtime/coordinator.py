@@ -13,27 +13,25 @@ import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.decider.decide import decide
-from noetl.decider.plan import plan_of
 from noetl.decider.view import View
-from noetl.domain.events import PlaybookFailed, PlaybookInitialized
-from noetl.domain.events.envelope import Source
+from noetl.domain.events import PlaybookFailed
 from noetl.domain.events.values import Failure
 from noetl.domain.log import SealedEvent
 from noetl.kernel.errors import ExecutionNotFound, NoETLError, PayloadError
 from noetl.kernel.ids import ExecutionId
-from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
-from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
+from noetl.ports.event_log import EventLog
 from noetl.ports.payload_store import PayloadStore
+from noetl.ports.snapshot_store import SnapshotStore
 from noetl.runtime.endings import Ending, Endings, ending_of
 from noetl.runtime.gathering import Gathering
 from noetl.runtime.group_commit import GroupCommit
 from noetl.runtime.handout import LeaseTerms, Promise, give_up_lost_frames, hand_out
+from noetl.runtime.loading import Loader
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.running import Running
 from noetl.runtime.seats import Seats
 from noetl.runtime.turn import Turn, TurnFull
-from noetl.wire.codec import open_stored
 
 WISHES_MAX = 100
 """Wishes in one turn; each adds a handful of events."""
@@ -56,6 +54,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     producer: str = "noetl://coordinator"
     processors: int = 2
     terms: LeaseTerms = LeaseTerms()
+    snapshots: SnapshotStore | None = None  # without them, every load folds from the first event
 
 
 class Coordinator:
@@ -67,6 +66,7 @@ class Coordinator:
         self.running: OrderedDict[ExecutionId, Running] = OrderedDict()
         self._commit = GroupCommit(held.log)
         self._gathering = Gathering(held.payloads)
+        self._loader = Loader(held.log, held.playbooks, held.producer, held.snapshots)
         self.neglected: dict[ExecutionId, None] = {}  # a turn got lost: somebody has to look again
         self._inboxes: dict[ExecutionId, list[_Waiting]] = {}
         self._poked: set[ExecutionId] = set()
@@ -110,32 +110,10 @@ class Coordinator:
         return await asyncio.shield(task)
 
     async def _read(self, execution: ExecutionId) -> Running:
-        log = self.held.log
-        scope = await log.scope_of(execution)
-        first = await log.read(execution, limit=1)
-        if scope is None or not first:
-            raise ExecutionNotFound(execution)
-        running = await self._planned(scope, open_stored(first[0]).event, execution)
-        while page := await log.read(execution, after_version=running.head.version):
-            running.apply_stored(page)
-            if len(page) < PAGE_EVENTS_MAX:
-                break
-        running.forget_ended_work()
+        running = await self._loader.read(execution)
         if not running.is_over:
             self.running[execution] = running
         return running
-
-    async def _planned(self, scope: Scope, first: Any, execution: ExecutionId) -> Running:
-        if not isinstance(first, PlaybookInitialized):
-            raise ExecutionNotFound(execution)
-        playbook = await self.held.playbooks.load(scope, first.playbook_digest)
-        source = Source(
-            scope=scope,
-            execution_id=execution,
-            producer=self.held.producer,
-            parent_execution_id=first.parent_execution_id,
-        )
-        return Running(plan_of(playbook, first.playbook_digest), source)
 
     async def _serve(self, execution: ExecutionId) -> None:
         inbox = self._inboxes.setdefault(execution, [])

@@ -1,10 +1,12 @@
 """tail -> fold -> save with position. The only writer of read models.
 
-At least once: a page that was folded and not saved is folded again, to the same records.
+At least once: a page that was folded and not saved is folded again, to the same records. States
+that have come far are frozen on the way, after their page is saved: appends never wait for that.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 
 import msgspec
@@ -15,16 +17,22 @@ from noetl.domain.execution.rows import SURFACES, Surface
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtPosition, StoredEvent
 from noetl.domain.projection import Cursor, ProjectionRecord
-from noetl.domain.read_models import SourcePlace, record_of
-from noetl.kernel.errors import LogReplaced
+from noetl.domain.read_models import SourcePlace, record_of, scope_record
+from noetl.domain.snapshots import INTERVAL_EVENTS, is_due
+from noetl.kernel.errors import LogReplaced, NoETLError
 from noetl.kernel.ids import ExecutionId
+from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.snapshot_store import SnapshotStore
-from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.runtime.replay import Replay, ReplayRequest, freeze
 from noetl.wire.codec import open_stored
+from noetl.wire.upcasters import RELEASED
 
 CONSUMER = "projector"
+SNAPSHOTS_KEPT = 8
+"""Older ones serve a look into the past, and what was issued before the newest one."""
+
 STATES_MAX = 1_000
 """Executions whose state is kept at hand; the others are replayed when an event comes."""
 
@@ -34,15 +42,24 @@ class _Known(msgspec.Struct):
 
     state: ExecutionState
     saved: dict[str, bytes]
+    frozen_version: int = 0  # of its newest snapshot
 
 
 class Projector:
     def __init__(
-        self, log: EventLog, projections: ProjectionStore, snapshots: SnapshotStore | None = None
+        self,
+        log: EventLog,
+        projections: ProjectionStore,
+        snapshots: SnapshotStore | None = None,
+        *,
+        interval_events: int = INTERVAL_EVENTS,
     ) -> None:
         self._log = log
         self._projections = projections
+        self._snapshots = snapshots
+        self._interval_events = interval_events
         self._replay = Replay(log, snapshots)
+        self._scopes: set[Scope] = set()  # those that the read models know
         self._known: OrderedDict[ExecutionId, _Known] = OrderedDict()
         self._cursor: Cursor | None = None
 
@@ -54,18 +71,23 @@ class Projector:
         known, self._known = self._known, OrderedDict()
         if cursor != self._cursor:
             known.clear()  # somebody cleared or moved the read models
+            self._scopes.clear()
         page = await self._log.tail(after_position=cursor.position, limit=limit)
         records: list[ProjectionRecord] = []
         for execution, rows in _by_execution(page):
             if execution not in known:
                 is_new = rows[0].stream_version == 1
-                before = ExecutionState() if is_new else await self._state_at(execution, cursor)
-                known[execution] = _Known(before, {})
+                known[execution] = (
+                    _Known(ExecutionState(), {}) if is_new else await self._at(execution, cursor)
+                )
             known.move_to_end(execution)
             records += _project(known[execution], rows)
         if page:
             cursor = msgspec.structs.replace(cursor, position=page[-1].position)
-            await self._projections.save(records, cursor)
+            await self._projections.save([*records, *self._new_scopes(records)], cursor)
+            self._scopes.update(record.scope for record in records)
+        for execution, rows in _by_execution(page):
+            await self._freeze(known[execution], rows[-1])
         while len(known) > STATES_MAX:
             known.popitem(last=False)
         self._known, self._cursor = known, cursor
@@ -80,14 +102,34 @@ class Projector:
             raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
         return cursor
 
-    async def _state_at(self, execution: ExecutionId, cursor: Cursor) -> ExecutionState:
+    async def _at(self, execution: ExecutionId, cursor: Cursor) -> _Known:
         """The state as the read models have it: at the cursor, not at the head of the log."""
         scope = await self._log.scope_of(execution)
         if scope is None or cursor.position == 0:
-            return ExecutionState()
+            return _Known(ExecutionState(), {})
         at_cursor = AtPosition(cursor.position)
         request = ReplayRequest(scope=scope, execution_id=execution, cutoff=at_cursor)
-        return (await self._replay.state(request)).state
+        replayed = await self._replay.state(request)
+        return _Known(replayed.state, {}, replayed.report.snapshot.stream_version or 0)
+
+    def _new_scopes(self, records: Iterable[ProjectionRecord]) -> Iterator[ProjectionRecord]:
+        """Whoever starts up asks which scopes there are before it asks for their executions."""
+        for scope, first in {record.scope: record for record in records}.items():
+            if scope not in self._scopes:
+                yield scope_record(first)
+
+    async def _freeze(self, known: _Known, last: StoredEvent) -> None:
+        """Losing a snapshot costs time and never truth, so trouble with the store is let pass."""
+        state = known.state
+        due = is_due(state.stream_version, known.frozen_version, self._interval_events)
+        if self._snapshots is None or not due:
+            return
+        scope = Scope(state.execution.tenant_id, state.execution.organization_id)
+        snapshot = freeze(state, scope, last.position, last.ingest_time, RELEASED.digest)
+        with suppress(NoETLError):
+            await self._snapshots.save(snapshot)
+            known.frozen_version = snapshot.stream_version
+            await self._snapshots.prune(scope, snapshot.execution_id, keep=SNAPSHOTS_KEPT)
 
 
 def _by_execution(page: list[StoredEvent]) -> Iterable[tuple[ExecutionId, list[StoredEvent]]]:

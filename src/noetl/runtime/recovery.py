@@ -1,8 +1,13 @@
 """After a start: find what was running, void the leases that died with us, and go on."""
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
-from noetl.domain.projection import ProjectionQuery
+import msgspec
+
+from noetl.domain.projection import ProjectionQuery, ProjectionRecord
+from noetl.domain.read_models import NO_TENANT, SCOPES
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.kernel.scope import Scope
@@ -14,6 +19,10 @@ from noetl.runtime.seats import Seats
 from noetl.runtime.turn import Turn
 
 PAGE = 1_000
+AT_ONCE_MAX = 16
+"""Executions that are read from the log side by side."""
+
+OPEN = ("RUNNING", "PAUSED", "PENDING")
 
 
 class Recovery:
@@ -25,35 +34,50 @@ class Recovery:
         self._projections = projections
 
     async def resume(self, scope: Scope, dead: frozenset[WorkerId]) -> list[ExecutionId]:
-        """Go on with every open execution of the scope; workers in `dead` hold nothing any more."""
+        """Go on with every open execution; workers in `dead` hold nothing any more.
+
+        Whoever holds the log is the one writer of all that is in it, so it goes on with other
+        scopes than its own too: nobody else would.
+        """
         while await self._projector.advance():
             pass  # the read models must know every execution before we ask them
         found = [
             execution
-            for status in ("RUNNING", "PAUSED", "PENDING")
-            for execution in await self._with_status(scope, status)
+            for each in await self._scopes(scope)
+            for status in OPEN
+            async for execution in self._with_status(each, status)
         ]
-        for execution in found:
-            with suppress(NoETLError):  # one that cannot be read must not hold up the others
-                await void_leases(self._coordinator, execution, dead)
+        waiting = iter(found)
+        await asyncio.gather(*(self._go_on(waiting, dead) for _ in range(AT_ONCE_MAX)))
         return found
 
-    async def _with_status(self, scope: Scope, status: str) -> list[ExecutionId]:
-        found: list[ExecutionId] = []
-        after = ""
-        while True:
-            query = ProjectionQuery(
-                scope=scope,
-                projection_type="execution",
-                where={"status": status},
-                after_id=after,
-                limit=PAGE,
-            )
-            page = await self._projections.query(query)
-            found += [record.execution_id for record in page]
-            if len(page) < PAGE:
-                return found
-            after = page[-1].projection_id
+    async def _go_on(self, waiting: Iterator[ExecutionId], dead: frozenset[WorkerId]) -> None:
+        for execution in waiting:
+            with suppress(NoETLError):  # one that cannot be read must not hold up the others
+                await void_leases(self._coordinator, execution, dead)
+
+    async def _scopes(self, own: Scope) -> list[Scope]:
+        query = ProjectionQuery(scope=NO_TENANT, projection_type=SCOPES, limit=PAGE)
+        known = {
+            Scope(record.state["tenant_id"], record.state["organization_id"])
+            async for record in self._all(query)
+        }
+        return sorted(known | {own})
+
+    async def _with_status(self, scope: Scope, status: str) -> AsyncIterator[ExecutionId]:
+        query = ProjectionQuery(
+            scope=scope, projection_type="execution", where={"status": status}, limit=PAGE
+        )
+        async for record in self._all(query):
+            yield record.execution_id
+
+    async def _all(self, query: ProjectionQuery) -> AsyncIterator[ProjectionRecord]:
+        while page := await self._projections.query(query):
+            for record in page:
+                yield record
+            if len(page) < query.limit:
+                return
+            query = msgspec.structs.replace(query, after_id=page[-1].projection_id)
 
 
 async def void_leases(

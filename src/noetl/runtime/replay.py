@@ -19,7 +19,7 @@ from noetl.kernel.ids import EventId, ExecutionId, stream_id
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
-from noetl.ports.snapshot_store import SnapshotStore
+from noetl.ports.snapshot_store import CANDIDATES_MAX, SnapshotStore
 from noetl.wire.codec import open_stored
 from noetl.wire.upcasters import RELEASED
 from noetl.wire.upcasting import UpcasterRegistry
@@ -135,26 +135,7 @@ class Replay:
         """Freeze the state at the cutoff; whoever asked decides whether to save it."""
         replayed = await self.state(request)
         state, report = replayed.state, replayed.report
-        if report.last_event_id is None:
-            raise CutoffInvalid(
-                "there is no event before the cutoff, so there is nothing to freeze"
-            )
-        encoded = canonical_json.encode_recorded(state)
-        return Snapshot(
-            scope=request.scope,
-            execution_id=request.execution_id,
-            stream_version=state.stream_version,
-            position=report.position,
-            last_event_id=report.last_event_id,
-            fold_version=FOLD_VERSION,
-            registry_digest=self._registry.digest,
-            canonical_form=canonical_json.FORM,
-            playbook_digest=state.execution.playbook_digest,
-            payload_chain=state.execution.payload_refs.digest,
-            state=encoded,
-            checksum=canonical_json.sha256_hex(encoded),
-            taken_at=taken_at,
-        )
+        return freeze(state, request.scope, report.position, taken_at, self._registry.digest)
 
     async def _last_version(self, request: ReplayRequest) -> int:
         """Another tenant's execution is not found, so nobody learns that it exists."""
@@ -169,13 +150,36 @@ class Replay:
             )
         return version
 
+    async def frozen(self, request: ReplayRequest, at_or_before: int) -> ExecutionState | None:
+        """The newest state that was frozen by then and can be trusted."""
+        if self._snapshots is None:
+            return None
+        start, _ = await self._newest_usable(self._snapshots, request, at_or_before)
+        return None if start is None else _STATE.decode(start.state)
+
+    async def fold_on(
+        self, execution: ExecutionId, state: ExecutionState, to_version: int
+    ) -> ExecutionState:
+        """Fold what follows the state; it is changed in place and returned."""
+        accumulator = Accumulator(state)
+        async for page in self._pages(execution, state.stream_version, to_version):
+            for stored in page:
+                self._apply(accumulator, stored)
+        return state
+
     async def _newest_usable(
         self, snapshots: SnapshotStore, request: ReplayRequest, last_version: int
     ) -> tuple[Snapshot | None, SnapshotUse]:
+        """One by one: states can be large, and almost always the first one is good."""
         refused: list[RefusedSnapshot] = []
-        for snapshot in await snapshots.candidates(
-            request.scope, request.execution_id, at_or_before=last_version
-        ):
+        while len(refused) < CANDIDATES_MAX and last_version > 0:
+            found = await snapshots.candidates(
+                request.scope, request.execution_id, at_or_before=last_version, limit=1
+            )
+            if not found:
+                break
+            snapshot = found[0]
+            last_version = snapshot.stream_version - 1
             reason = await self._why_unusable(snapshot)
             if reason is None:
                 return snapshot, SnapshotUse(
@@ -224,6 +228,31 @@ class Replay:
             projection_checksums=checksum_bundle(state),
             upcaster_registry_digest=self._registry.digest,
         )
+
+
+def freeze(
+    state: ExecutionState, scope: Scope, position: int, taken_at: Instant, registry_digest: str
+) -> Snapshot:
+    """The state as it is now, and everything that must match before it may be used."""
+    row = state.execution
+    if row.last_event_id is None:
+        raise CutoffInvalid("there is no event before the cutoff, so there is nothing to freeze")
+    encoded = canonical_json.encode_recorded(state)
+    return Snapshot(
+        scope=scope,
+        execution_id=row.execution_id,
+        stream_version=state.stream_version,
+        position=position,
+        last_event_id=row.last_event_id,
+        fold_version=FOLD_VERSION,
+        registry_digest=registry_digest,
+        canonical_form=canonical_json.FORM,
+        playbook_digest=row.playbook_digest,
+        payload_chain=row.payload_refs.digest,
+        state=encoded,
+        checksum=canonical_json.sha256_hex(encoded),
+        taken_at=taken_at,
+    )
 
 
 def _why_untrue(snapshot: Snapshot) -> str | None:

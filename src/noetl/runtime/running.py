@@ -58,6 +58,13 @@ class Running:
         elif isinstance(event, FrameDispatched) and envelope.frame_id is not None:
             self.incarnations[envelope.frame_id] = event.incarnation
 
+    def begin_at(self, state: ExecutionState) -> None:
+        """Stand on a state that was folded elsewhere, instead of on the first event."""
+        self.accumulator = Accumulator(state)
+        last = state.execution.last_event_id
+        self.head = StreamHead(state.stream_version, last)
+        self.recorded_version = state.stream_version
+
     def apply_stored(self, page: Iterable[StoredEvent]) -> None:
         for stored in page:
             recorded = open_stored(stored)

@@ -7,6 +7,7 @@ from typing import Any
 from noetl.adapters.memory.catalog import MemoryCatalog
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.payload_store import MemoryPayloadStore
+from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.work import Report, Reported, Work, WorkerIdentity
 from noetl.kernel.ids import ExecutionId
@@ -43,6 +44,7 @@ class Scene:
         self.attempts_max = ATTEMPTS_MAX
         self.payloads = payloads or MemoryPayloadStore()
         self.log = log or MemoryEventLog(self.clock.now)
+        self.snapshots = MemorySnapshotStore()
         self.brought: dict[str, list[Work]] = {}  # what reports brought, by worker
         self.playbooks = Playbooks(MemoryCatalog(self.clock.now, self.new_id), self.payloads)
         self.rebuild()
@@ -59,6 +61,7 @@ class Scene:
                 clock=self.clock,
                 new_id=self.new_id,
                 terms=terms,
+                snapshots=self.snapshots,
             )
         )
         self.starter = Starter(self.coordinator, lambda: "job")

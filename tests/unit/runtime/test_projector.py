@@ -7,18 +7,20 @@ import pytest
 
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.events import BusinessObjectChanged
 from noetl.domain.events.envelope import Draft
 from noetl.domain.execution.rows import SURFACES, Surface
-from noetl.domain.log import EMPTY_STREAM, Append, Appended
+from noetl.domain.log import EMPTY_STREAM, Append, Appended, AtEvent
 from noetl.domain.projection import Cursor, ProjectionQuery, ProjectionRecord
-from noetl.domain.read_models import PROJECTION_TYPES
+from noetl.domain.read_models import NO_TENANT, PROJECTION_TYPES, SCOPES
+from noetl.domain.snapshots import Snapshot
 from noetl.domain.surfaces import Row, live_checksum_bundle
 from noetl.kernel.errors import LogReplaced, LogUnavailable, StoreUnavailable
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
-from noetl.runtime.projector import Projector
+from noetl.runtime.projector import SNAPSHOTS_KEPT, Projector
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.testing.histories import (
     History,
@@ -208,3 +210,63 @@ async def test_executions_that_use_the_same_names_stay_apart() -> None:
     store = MemoryProjectionStore()
     await catch_up(Projector(log, store), 5)
     await assert_parity(log, store)
+
+
+def at_versions(snapshots: list[Snapshot]) -> list[int]:
+    return [snapshot.stream_version for snapshot in snapshots]
+
+
+async def candidates(frozen: MemorySnapshotStore) -> list[Snapshot]:
+    return await frozen.candidates(DEFAULT_SCOPE, FIRST, at_or_before=10_000)
+
+
+async def test_states_are_frozen_by_interval(log: MemoryEventLog) -> None:
+    frozen = MemorySnapshotStore()
+    events = len(list(story(FIRST)))
+    await catch_up(Projector(log, MemoryProjectionStore(), frozen, interval_events=10), 1)
+
+    taken = await candidates(frozen)
+
+    assert at_versions(taken) == list(range(events // 10 * 10, 0, -10))[:SNAPSHOTS_KEPT]
+    for snapshot in taken:
+        cutoff = AtEvent(snapshot.last_event_id)
+        request = ReplayRequest(scope=DEFAULT_SCOPE, execution_id=FIRST, cutoff=cutoff)
+        assert (await Replay(log).take_snapshot(request, snapshot.taken_at)) == snapshot
+
+
+async def test_a_projector_that_starts_again_knows_what_was_frozen(log: MemoryEventLog) -> None:
+    frozen, store = MemorySnapshotStore(), MemoryProjectionStore()
+    while await Projector(log, store, frozen, interval_events=20).advance(1):
+        pass
+
+    versions = at_versions(await candidates(frozen))
+
+    assert versions == [at for at in range(100, 0, -20) if at <= len(list(story(FIRST)))]
+
+
+async def test_old_frozen_states_are_cleared_away(log: MemoryEventLog) -> None:
+    frozen = MemorySnapshotStore()
+    await catch_up(Projector(log, MemoryProjectionStore(), frozen, interval_events=1), 1)
+
+    assert len(await candidates(frozen)) == SNAPSHOTS_KEPT
+
+
+async def test_a_store_that_cannot_keep_frozen_states_holds_nothing_up(
+    log: MemoryEventLog,
+) -> None:
+    class Full(MemorySnapshotStore):
+        async def save(self, snapshot: Snapshot) -> None:
+            raise StoreUnavailable("it is full")
+
+    store = MemoryProjectionStore()
+    await catch_up(Projector(log, store, Full(), interval_events=3), 3)
+    await assert_parity(log, store)
+
+
+async def test_the_read_models_know_which_scopes_there_are(log: MemoryEventLog) -> None:
+    store = MemoryProjectionStore()
+    await catch_up(Projector(log, store), 7)
+
+    (known,) = await store.query(ProjectionQuery(scope=NO_TENANT, projection_type=SCOPES))
+
+    assert known.state == {"tenant_id": "default", "organization_id": "default"}

@@ -1,13 +1,15 @@
 """After a start everything that was open goes on, and only the dead have lost their work."""
 
+import asyncio
+
 import pytest
 
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
-from noetl.domain.log import APPEND_EVENTS_MAX
+from noetl.domain.log import APPEND_EVENTS_MAX, StreamHead
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.runtime.projector import Projector
-from noetl.runtime.recovery import Recovery
+from noetl.runtime.recovery import AT_ONCE_MAX, Recovery
 from noetl.testing.desk_words import CHAIN, ROWS, claim_of, count, ended, name_of, said_to, worker
 from tests.unit.runtime.desk_scene import WORKER, Scene
 from tests.unit.runtime.obedient_log import ObedientLog
@@ -114,7 +116,41 @@ async def test_one_that_cannot_be_read_does_not_hold_up_the_others(scene: Scene)
     assert await scene.run_to_the_end(execution) == "COMPLETED"
 
 
-async def test_executions_of_another_scope_are_left_alone(scene: Scene) -> None:
-    await scene.start(CHAIN)
+async def test_executions_of_every_scope_go_on(scene: Scene) -> None:
+    """Whoever holds the log is the only one who can write to it."""
+    execution = await scene.start(CHAIN)
+    await scene.claim(1, DEAD)
 
-    assert await resume(scene, scope=Scope("acme", "ops")) == []
+    assert await resume(scene, "dead", scope=Scope("acme", "ops")) == [execution]
+
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+class _Gate(ObedientLog):
+    """Reads of streams wait until enough of them wait together."""
+
+    together = 0
+    waiting = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = asyncio.Event()
+
+    async def head(self, execution: ExecutionId) -> StreamHead:
+        self.waiting += 1
+        if self.waiting >= self.together:
+            self.opened.set()
+        await self.opened.wait()
+        return await super().head(execution)
+
+
+async def test_many_executions_are_read_side_by_side() -> None:
+    log = _Gate()
+    scene = Scene(log)
+    for _ in range(AT_ONCE_MAX + 2):
+        await scene.start(CHAIN)
+    log.opened.clear()
+    log.together, log.waiting = AT_ONCE_MAX, 0
+
+    async with asyncio.timeout(5):
+        assert len(await resume(scene)) == AT_ONCE_MAX + 2
