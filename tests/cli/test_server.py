@@ -103,9 +103,12 @@ def test_what_a_stopped_server_left_goes_on_with_the_next(
 
 @pytest.mark.usefixtures("server")
 def test_a_remote_worker_works_for_the_server_and_leaves_politely(shell: Shell) -> None:
-    worker = shell.begin("worker", "--server", shell.address, "--slots", "2")
+    settings = {"NOETL_LOG_FORMAT": "text"}
+    order = ("worker", "--server", shell.address, "--slots", "2")
+    worker = shell.begin(*order, environment=settings)
     assert worker.stderr is not None
     assert worker.stderr.readline() == f"working for {shell.address}; stop with Ctrl-C\n"
+    assert f"connected (server {shell.address})" in worker.stderr.readline()
     assert shell.json("run", shell.write("loop.yaml", LOOP))["result"] == 6
     interrupt(worker)
     code, _, err = ended(worker)

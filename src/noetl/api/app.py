@@ -1,5 +1,6 @@
 """The application: every route, what stands before it, and what becomes of errors."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
@@ -35,6 +36,9 @@ from noetl.api.routes import (
 )
 from noetl.api.services import ApiServices
 from noetl.kernel.errors import InvariantBroken, NoETLError
+from noetl.runtime.log_lines import about
+
+_LOG = logging.getLogger(__name__)
 
 
 async def _described(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
@@ -104,6 +108,9 @@ async def _answer(route: AnyRoute, services: ApiServices, request: Request) -> R
     except InvariantBroken:
         raise  # our own bug: the server's log must say where
     except NoETLError as error:
+        level = logging.WARNING if problems.is_server_side(error) else logging.DEBUG
+        names = about(route=route.public_path, method=route.method)
+        _LOG.log(level, "request not answered: %s", error.code, extra=names)
         return problems.of_error(error, instance)
     except HTTPException as refusal:
         return problems.of_refusal(refusal, instance)

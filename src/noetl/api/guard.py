@@ -1,8 +1,10 @@
 """Who may come in: a key when one is set, else only callers on this machine."""
 
 import hmac
+import logging
 from http import HTTPStatus
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -11,7 +13,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from noetl.api.metrics import Metrics
 from noetl.api.problems import Refused, of_refusal
 from noetl.api.services import Keys
+from noetl.runtime.log_lines import about
 
+_LOG = logging.getLogger(__name__)
 OPEN_PATHS = frozenset({"/health", "/api/health"})
 INTERNAL_PATHS = ("/api/internal/", "/api/work/")
 
@@ -32,6 +36,7 @@ class Guard:
             request.state.is_internal = self._admit(request)
         except Refused as refusal:
             self._metrics.answered("refused", request.method, refusal.status_code, 0.0)
+            _LOG.warning("request refused: %s", refusal.code, extra=_about(request))
             await of_refusal(refusal, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
@@ -73,6 +78,11 @@ class Guard:
                 "without a key only this machine is served, by a name such as localhost;"
                 " set NOETL_API_KEY to serve others",
             )
+
+
+def _about(request: Request) -> dict[str, Any]:
+    caller = None if request.client is None else request.client.host
+    return about(method=request.method, path=request.scope["path"], caller=caller)
 
 
 def is_loopback(host: str) -> bool:

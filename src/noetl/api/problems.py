@@ -102,6 +102,10 @@ def status_of(error: NoETLError) -> HTTPStatus:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
+def is_server_side(error: NoETLError) -> bool:
+    return status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
 def of_refusal(error: HTTPException, instance: str) -> Response:
     status = HTTPStatus(error.status_code)
     code, detail = _HTTP_CODES.get(status, ("http", error.detail))

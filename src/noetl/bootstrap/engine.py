@@ -1,6 +1,7 @@
 """Everything that runs playbooks, put together: in one process on the embedded profile."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator, Held
 from noetl.runtime.desk import CoordinatorDesk
 from noetl.runtime.handout import LeaseTerms
+from noetl.runtime.log_lines import tell_events
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
@@ -36,6 +38,7 @@ from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools, tool_factories
 
+_LOG = logging.getLogger(__name__)
 PROJECTION_PAUSE_SECONDS = 0.1
 
 LOCAL_WORKER = WorkerId("local")
@@ -64,6 +67,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         home = stack.enter_context(Home(Path(settings.home)).held())
         platform = await stack.enter_async_context(open_platform(settings))
         engine = _built(settings, platform, home)
+        engine.coordinator.listeners.append(tell_events)
         projector = Projector(platform.log, platform.projections, platform.snapshots)
         recovery = Recovery(engine.coordinator, projector, platform.projections)
         stack.push_async_callback(_catch_up, projector)
@@ -188,8 +192,10 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]
     task = asyncio.create_task(work)
 
     def end_the_block(done: "asyncio.Task[None]") -> None:
-        if not done.cancelled() and done.exception() is not None and owner is not None:
-            owner.cancel()
+        if not done.cancelled() and (error := done.exception()) is not None:
+            _LOG.error("a service failed: %s", type(error).__name__, exc_info=error)
+            if owner is not None:
+                owner.cancel()
 
     task.add_done_callback(end_the_block)
     try:

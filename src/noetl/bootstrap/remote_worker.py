@@ -17,6 +17,7 @@ from noetl.bootstrap.settings import Settings, child_environment
 from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
 from noetl.client.frame_journal import HttpFrameJournal
+from noetl.client.line import Line
 from noetl.client.playbooks import HttpPlaybooks
 from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import WorkerIdentity
@@ -46,7 +47,7 @@ async def run_worker(
     they record of frames is kept by the server.
     """
     async with AsyncExitStack() as stack:
-        connection = Connection(server_url, _key(settings))
+        connection = Connection(server_url, _key(settings), Line(server_url))
         stack.push_async_callback(connection.close)
         payloads = open_payloads(settings)
         stack.push_async_callback(payloads.close)

@@ -1,6 +1,7 @@
 """The HTTP API over an engine: built, bound to an address, announced, and stopped with grace."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -24,8 +25,10 @@ from noetl.bootstrap.secret_key import internal_key
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import SettingInvalid
 from noetl.runtime.executions import Executions
+from noetl.runtime.log_lines import about
 from noetl.runtime.replay import Replay
 
+_LOG = logging.getLogger(__name__)
 BACKLOG = 4_096
 GRACE_SECONDS = 5
 """How long open requests may take once the server stops; workers ask again by themselves."""
@@ -49,8 +52,10 @@ async def serve(engine: Engine, host: str, port: int, ready: Callable[[str], Non
             await server.wait_ready(running)
             engine.home.announce(Holder(pid=os.getpid(), address=address, api_key=settings.api_key))
             ready(address)
+            _LOG.info("server started", extra=about(address=address, version=__version__))
             await asyncio.shield(running)
     finally:
+        _LOG.info("server stops", extra=about(address=address))
         server.should_exit = True
         await asyncio.gather(running, return_exceptions=True)
         services.metrics.close()

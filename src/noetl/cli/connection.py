@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 
 from noetl.bootstrap.home import Holder
+from noetl.bootstrap.logs import configure_logs
 from noetl.bootstrap.running import engine_or_holder, system_clock
 from noetl.bootstrap.settings import Settings
 from noetl.cli.output import tell
@@ -35,6 +36,7 @@ class Reach:
 
 @asynccontextmanager
 async def connected(settings: Settings, reach: Reach, follower: Follower) -> AsyncIterator[Runs]:
+    configure_logs(settings, "warning", "text")  # beside progress, which is for people
     if reach.server is not None:
         there = Holder(pid=0, address=reach.server, api_key=settings.api_key)
         async with _server(there, follower) as runs:

@@ -6,6 +6,7 @@ from importlib import import_module
 import click
 
 from noetl.bootstrap.engine import open_engine
+from noetl.bootstrap.logs import configure_logs
 from noetl.bootstrap.settings import load_settings
 from noetl.cli.output import print_json, tell
 
@@ -38,13 +39,18 @@ def dev(host: str, port: int, as_json: bool) -> None:
 
 
 async def _serve(host: str, port: int, as_json: bool) -> None:
+    settings = load_settings()
+    is_for_people = configure_logs(settings, "info") == "text"
+
     def ready(address: str) -> None:
         if as_json:
             print_json({"address": address})
-        tell(f"listening: {address} (docs at {address}/openapi.json)")
-        tell("stop with Ctrl-C")
+        if is_for_people:
+            tell(f"listening: {address} (docs at {address}/openapi.json)")
+            tell("stop with Ctrl-C")
 
-    async with open_engine(load_settings()) as engine:
+    async with open_engine(settings) as engine:
         # Only here: no other command needs the libraries of a server.
         await import_module("noetl.bootstrap.serving").serve(engine, host, port, ready)
-    tell("stopped")
+    if is_for_people:
+        tell("stopped")

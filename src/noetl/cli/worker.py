@@ -5,6 +5,7 @@ from importlib import import_module
 
 import click
 
+from noetl.bootstrap.logs import configure_logs
 from noetl.bootstrap.settings import load_settings
 from noetl.cli.output import tell
 
@@ -36,12 +37,15 @@ def worker(server: str, slots: int | None, name: str | None, labels: tuple[str, 
     """
     settings = load_settings()
     known = _labels(labels)
-    tell(f"working for {server}; stop with Ctrl-C")
+    is_for_people = configure_logs(settings, "info") == "text"
+    if is_for_people:
+        tell(f"working for {server}; stop with Ctrl-C")
     # Only here: no other command needs an HTTP client and all tools at once.
     remote = import_module("noetl.bootstrap.remote_worker")
     named = remote.Named(name, known)
     asyncio.run(remote.run_worker(settings, server, slots or settings.worker_slots, named))
-    tell("stopped")
+    if is_for_people:
+        tell("stopped")
 
 
 def _labels(given: tuple[str, ...]) -> dict[str, str]:

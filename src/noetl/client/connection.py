@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
+from noetl.client.line import Line
 from noetl.client.problems import error_of
 from noetl.kernel.errors import LogUnavailable, RequestInvalid
 
@@ -22,8 +23,9 @@ _T = TypeVar("_T")
 class Connection:
     """Safe for many tasks at once. Opened by the first request, in the loop that makes it."""
 
-    def __init__(self, server: str, key: str | None = None) -> None:
+    def __init__(self, server: str, key: str | None = None, line: Line | None = None) -> None:
         self.server = server.rstrip("/")
+        self._line = line  # None: whoever asks says by itself that nobody answers
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._session: aiohttp.ClientSession | None = None
 
@@ -61,15 +63,26 @@ class Connection:
         try:
             async with session.request(method, self.server + path, **request) as response:
                 if response.status >= HTTPStatus.BAD_REQUEST:
-                    raise error_of(self.server, response.status, await response.read())
+                    error = error_of(self.server, response.status, await response.read())
+                    self._tell(str(error) if isinstance(error, LogUnavailable) else None)
+                    raise error
+                self._tell(None)
                 yield response
         except aiohttp.InvalidURL as error:
             raise RequestInvalid(f"{self.server} is no address of a server: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             said = str(error) or type(error).__name__
-            raise LogUnavailable(
-                f"{self.server} does not answer: {said}; is the server running?"
-            ) from error
+            message = f"{self.server} does not answer: {said}; is the server running?"
+            self._tell(message)
+            raise LogUnavailable(message) from error
+
+    def _tell(self, trouble: str | None) -> None:
+        if self._line is None:
+            return
+        if trouble is None:
+            self._line.up()
+        else:
+            self._line.down(trouble)
 
     async def close(self) -> None:
         if self._session is not None:

@@ -5,6 +5,7 @@ folds them, decides until nothing follows, and appends everything at once.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -23,16 +24,20 @@ from noetl.ports.clock import Clock
 from noetl.ports.event_log import EventLog
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.snapshot_store import SnapshotStore
+from noetl.ports.telemetry import NoTelemetry, Telemetry
 from noetl.runtime.endings import Ending, Endings, ending_of
 from noetl.runtime.gathering import Gathering
 from noetl.runtime.group_commit import GroupCommit
 from noetl.runtime.handout import LeaseTerms, Promise, give_up_lost_frames, hand_out
 from noetl.runtime.loading import Loader
+from noetl.runtime.log_lines import about
+from noetl.runtime.measures import Measures
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.running import Running
 from noetl.runtime.seats import Seats
 from noetl.runtime.turn import Turn, TurnFull
 
+_LOG = logging.getLogger(__name__)
 WISHES_MAX = 100
 """Wishes in one turn; each adds a handful of events."""
 
@@ -54,6 +59,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     producer: str = "noetl://coordinator"
     processors: int = 2
     terms: LeaseTerms = LeaseTerms()
+    telemetry: Telemetry = NoTelemetry()
     snapshots: SnapshotStore | None = None  # without them, every load folds from the first event
 
 
@@ -64,7 +70,8 @@ class Coordinator:
         self.endings = Endings()
         self.listeners: list[Listener] = []
         self.running: OrderedDict[ExecutionId, Running] = OrderedDict()
-        self._commit = GroupCommit(held.log)
+        self.measures = Measures()
+        self._commit = GroupCommit(held.log, held.clock, self.measures, held.telemetry)
         self._gathering = Gathering(held.payloads)
         self._loader = Loader(held.log, held.playbooks, held.producer, held.snapshots)
         self.neglected: dict[ExecutionId, None] = {}  # a turn got lost: somebody has to look again
@@ -135,6 +142,8 @@ class Coordinator:
         """A turn could not be appended. What it folded is ahead of the log and is thrown away."""
         self.running.pop(execution, None)
         self.seats.starving.pop(execution, None)
+        self.measures.tell("turn_lost", 1)
+        _LOG.warning("a turn was lost: %s", error.code, extra=about(execution_id=execution))
         if error.retryable or (wishes and not isinstance(error, ExecutionNotFound)):
             self.neglected[execution] = None
         else:
@@ -145,6 +154,7 @@ class Coordinator:
     async def _take_turn(self, running: Running, wishes: list[_Waiting]) -> None:
         """Wishes that do not fit any more go back to the head of the inbox."""
         turn = Turn(running, self.held.clock.now(), self.held.new_id)
+        began = self.held.clock.monotonic()
         try:
             answers = _granted_all(wishes, turn)
             self._inboxes[running.execution_id][:0] = wishes[len(answers) :]
@@ -157,6 +167,7 @@ class Coordinator:
         except BaseException:
             turn.undo()
             raise
+        self.measures.tell("turn_seconds", self.held.clock.monotonic() - began)
         self._tell(running, turn, promises)
         for (_, future), answer in zip(wishes, answers, strict=True):
             _answer(future, answer)

@@ -1,9 +1,10 @@
 """The work desk of the process that holds the executions."""
 
 import asyncio
+import logging
 from collections import OrderedDict
-from collections.abc import Iterable
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 
 import msgspec
 
@@ -31,10 +32,12 @@ from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.runtime import reports
 from noetl.runtime.control import cancel_tree
 from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
+_LOG = logging.getLogger(__name__)
 REMEMBERED_MAX = 1_000
 OBJECTS_INLINE_MAX = 20
 """Object changes of one frame that are events of their own; more of them are a payload."""
@@ -49,6 +52,8 @@ class CoordinatorDesk:
     async def register(self, worker: WorkerIdentity) -> None:
         """A worker under a new boot has lost what its earlier one held."""
         self._coordinator.seats.seat(worker, self._coordinator.held.clock.now())
+        names = about(worker=worker.worker_id, slots=worker.slots)
+        _LOG.info("worker registered", extra=names)
         await self._take_back(worker)
 
     async def _take_back(self, worker: WorkerIdentity) -> None:
@@ -84,18 +89,23 @@ class CoordinatorDesk:
             if work.lease_until >= counted_on:
                 fresh.append(work)
                 continue
-            with suppress(NoETLError):  # else it goes out again when its lease is over
+            try:
                 answer = await self.heartbeat(_beat(work, worker_id))
-                until = answer.lease_until or work.lease_until
-                fresh.append(msgspec.structs.replace(work, lease_until=until))
+            except NoETLError as error:  # it goes out again when its lease is over
+                names = about(execution_id=work.execution_id, step=work.step, worker=worker_id)
+                _LOG.info("work that lay ready was not kept: %s", error.code, extra=names)
+                continue
+            until = answer.lease_until or work.lease_until
+            fresh.append(msgspec.structs.replace(work, lease_until=until))
         return fresh
 
     async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
         self._coordinator.seats.hear(beat.worker_id, self._coordinator.held.clock.now())
         lease = self._coordinator.held.terms.lease_seconds
-        return await self._coordinator.submit(
-            beat.execution_id, lambda turn: reports.heartbeat(turn, beat, lease)
-        )
+        with self._fencing(beat.execution_id, beat.worker_id):
+            return await self._coordinator.submit(
+                beat.execution_id, lambda turn: reports.heartbeat(turn, beat, lease)
+            )
 
     async def record_call(
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call
@@ -110,7 +120,10 @@ class CoordinatorDesk:
             known = await self._fresh(self._reported[key].next_work, report.worker_id)
             return Reported(duplicate=True, next_work=tuple(known))
         seat = self._coordinator.seats.find(report.worker_id)
-        with nullcontext() if seat is None else seat.listening():
+        with (
+            self._fencing(report.execution_id, report.worker_id),
+            nullcontext() if seat is None else seat.listening(),
+        ):
             await self._record(report)
         brought = [] if seat is None else await self._fresh(seat.collect(), report.worker_id)
         answer = Reported(next_work=tuple(brought))
@@ -118,6 +131,17 @@ class CoordinatorDesk:
         if len(self._reported) > REMEMBERED_MAX:
             self._reported.popitem(last=False)
         return answer
+
+    @contextmanager
+    def _fencing(self, execution: ExecutionId, worker: WorkerId) -> Iterator[None]:
+        """A worker that works on what it does not hold any more is worth a line."""
+        try:
+            yield
+        except ClaimLost as lost:
+            names = about(execution_id=execution, worker=worker)
+            _LOG.info("worker fenced off: %s", lost, extra=names)
+            self._coordinator.measures.tell("claim_refused", 1)
+            raise
 
     async def _record(self, report: Report) -> None:
         if isinstance(report, CommandReport):
@@ -194,6 +218,7 @@ class CoordinatorDesk:
     async def deregister(self, worker: WorkerIdentity) -> None:
         """Work that was handed to it on its last day goes to others."""
         if self._coordinator.seats.remove(worker):
+            _LOG.info("worker signed off", extra=about(worker=worker.worker_id))
             await self._take_back(worker)
 
     async def _stored_objects(self, report: FrameReport) -> ResultReference | None:

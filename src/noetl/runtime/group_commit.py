@@ -4,12 +4,17 @@ There is no timer. A lone writer is flushed at once; under load the groups grow 
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from noetl.domain.log import Append, Appended, AppendOutcome
 from noetl.kernel.errors import LogError
+from noetl.ports.clock import Clock
 from noetl.ports.event_log import GROUP_APPENDS_MAX, EventLog
+from noetl.ports.telemetry import EXECUTION, NoTelemetry, SpanPlace, Telemetry
+from noetl.runtime.measures import Measures
 
+_LOG = logging.getLogger(__name__)
 GROUP_EVENTS_MAX = 5_000
 """A group holds its transaction open: past this size waiting costs more than another flush."""
 
@@ -19,14 +24,28 @@ _Waiting = tuple[Append, "asyncio.Future[AppendOutcome]"]
 class GroupCommit:
     """Appends one at a time as its callers see it, in groups as the log sees it."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        clock: Clock | None = None,
+        measures: Measures | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         self._log = log
+        self._clock = clock  # None: nobody wants to know how long it takes
+        self._measures = measures or Measures()
+        self._telemetry = telemetry or NoTelemetry()
         self._queue: list[_Waiting] = []
         self._in_flight: list[_Waiting] = []
         self._flusher: asyncio.Task[None] | None = None
 
     async def append(self, append: Append) -> Appended:
         """Returns once the events are durable; raises what the log refused them with."""
+        place = SpanPlace("append", "append", append.execution_id, below=EXECUTION)
+        with self._telemetry.span(place, {"noetl.events": len(append.events)}):
+            return await self._appended(append)
+
+    async def _appended(self, append: Append) -> Appended:
         future: asyncio.Future[AppendOutcome] = asyncio.get_running_loop().create_future()
         self._queue.append((append, future))
         if self._flusher is None or self._flusher.done():
@@ -45,15 +64,25 @@ class GroupCommit:
     async def _flush_all(self) -> None:
         while self._queue:
             group = self._in_flight = self._take_group()
+            began = 0.0 if self._clock is None else self._clock.monotonic()
             try:
                 outcomes: Sequence[AppendOutcome] = await self._log.append(
                     [append for append, _ in group]
                 )
             except LogError as error:  # the whole group failed, e.g. the store is away
+                _LOG.warning("%d appends failed together: %s", len(group), error.code)
                 outcomes = [error] * len(group)
+            self._measure(group, began)
             for (_, future), outcome in zip(group, outcomes, strict=True):
                 if not future.done():  # its caller may have gone away
                     future.set_result(outcome)
+
+    def _measure(self, group: list[_Waiting], began: float) -> None:
+        if self._clock is None:
+            return
+        self._measures.tell("group_seconds", self._clock.monotonic() - began)
+        self._measures.tell("group_appends", len(group))
+        self._measures.tell("group_events", sum(len(append.events) for append, _ in group))
 
     def _release(self, flusher: "asyncio.Task[None]") -> None:
         """A flusher that died of something unforeseen must not leave its callers waiting."""

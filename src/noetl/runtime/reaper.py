@@ -1,25 +1,33 @@
 """Take work back from holders that went quiet. Only open work has a lease, so nothing that ended
 is ever handed out again."""
 
-from contextlib import suppress
+import logging
+from typing import NamedTuple
 
 from noetl.domain.execution.rows import CommandRow, FrameRow
 from noetl.kernel.errors import NoETLError
-from noetl.kernel.ids import ExecutionId
+from noetl.kernel.ids import ExecutionId, StepName, WorkerId
 from noetl.kernel.instant import Instant
 from noetl.ports.clock import Clock
 from noetl.runtime import reports
 from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.log_lines import about
+from noetl.runtime.measures import Measure
 from noetl.runtime.running import Running
 from noetl.runtime.turn import Turn
 
 INTERVAL_SECONDS = 1.0
+LOST_LEASES = 3
+"""A worker that has said nothing for so many leases is lost: all that it held went to others."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Reaper:
     def __init__(self, coordinator: Coordinator, clock: Clock) -> None:
         self._coordinator = coordinator
         self._clock = clock
+        self._lost_seconds = LOST_LEASES * coordinator.held.terms.lease_seconds
 
     async def run(self) -> None:
         while True:
@@ -31,6 +39,8 @@ class Reaper:
         for execution in list(self._coordinator.neglected):
             self._coordinator.poke(execution)
         now = self._clock.now()
+        for seat in self._coordinator.seats.take_lost(now, self._lost_seconds):
+            _LOG.warning("worker lost", extra=about(worker=seat.worker.worker_id))
         lost = [
             execution
             for execution, running in self._coordinator.running.items()
@@ -41,23 +51,43 @@ class Reaper:
         return len(lost)
 
     async def _take_back(self, execution: ExecutionId) -> None:
-        with suppress(NoETLError):  # it is looked at again in the next round
-            await self._coordinator.submit(execution, take_back_overdue)
+        try:
+            taken = await self._coordinator.submit(execution, take_back_overdue)
+        except NoETLError:  # told by the coordinator, and looked at again in the next round
+            return
+        for lease in taken:
+            names = about(execution_id=execution, step=lease.step, worker=lease.worker_id)
+            _LOG.warning("lease expired; the work is handed out again", extra=names)
+            self._coordinator.measures.tell(lease.measure, 1)
 
 
-def take_back_overdue(turn: Turn) -> None:
+class Lease(NamedTuple):
+    """One that ran out."""
+
+    measure: Measure
+    step: StepName | None
+    worker_id: WorkerId | None
+
+
+def take_back_overdue(turn: Turn) -> list[Lease]:
     """What is overdue may be claimed again, and fails when it was lost too often.
 
     What does not fit into the turn is still overdue in the next round.
     """
+    taken: list[Lease] = []
     for row in _overdue_commands(turn.running, turn.now):
         if turn.is_full:
-            return
+            return taken
+        taken.append(Lease("command_lease_expired", row.step, row.worker_id))
         reports.take_back(turn, row)
     for frame in _overdue_frames(turn.running, turn.now):
         if turn.is_full:
-            return
+            return taken
+        stage = turn.state.stages.get(frame.stage_id)
+        step = None if stage is None else stage.step
+        taken.append(Lease("frame_lease_expired", step, frame.worker_id))
         reports.abandon_frame(turn, frame)
+    return taken
 
 
 def _overdue_commands(running: Running, now: Instant) -> list[CommandRow]:

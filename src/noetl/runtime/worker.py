@@ -1,6 +1,7 @@
 """claim -> run the pipeline -> report: a worker with its slots, and the leases of what it holds."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -8,9 +9,7 @@ from typing import Protocol
 
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import (
-    CommandReport,
     CommandWork,
-    FrameReport,
     FrameWork,
     Report,
     Work,
@@ -23,13 +22,15 @@ from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.work_desk import WorkDesk
 from noetl.runtime.frames import Frames
+from noetl.runtime.log_lines import about
 from noetl.runtime.worker_commands import Commands, Pipelines
-from noetl.runtime.worker_failures import failure_of
+from noetl.runtime.worker_failures import failed_report
 from noetl.runtime.worker_heart import Heart
 from noetl.runtime.worker_hold import BEATS_PER_LEASE_IN_NEED, Beats, Held
 from noetl.runtime.worker_patience import insisted
 from noetl.runtime.worker_slots import Place, Slots
 
+_LOG = logging.getLogger(__name__)
 CLAIM_WAIT_SECONDS = 10.0
 """How long a claim waits at the desk: well below a lease, which counts from before the claim."""
 
@@ -187,8 +188,10 @@ class Worker:
         # It is over: a heartbeat that is refused now must not cost us the work that follows.
         self._heart.let_go(held)
         if end.has_journal and isinstance(held.work, FrameWork):
-            with suppress(NoETLError):  # what is left of it disturbs nobody
+            try:
                 await self._frames.forget(held.work)
+            except NoETLError as error:  # what is left of it disturbs nobody
+                self._tell(held, logging.INFO, "a journal was left behind: %s", error)
         return handed
 
     async def _make_sure(self, held: Held) -> None:
@@ -218,7 +221,8 @@ class Worker:
             raise
         except Exception as error:  # noqa: BLE001 - else the work would hang until its lease ends
             self.counts.broken += 1
-            return _End(self._failed(held.work, error))
+            self._tell(held, logging.ERROR, "work broke: %s", error)
+            return _End(failed_report(held.work, self._identity.worker_id, error))
 
     async def _worked(self, held: Held) -> _End:
         work, worker = held.work, self._identity.worker_id
@@ -239,13 +243,17 @@ class Worker:
         except (ClaimLost, InvariantBroken):
             raise
         except NoETLError as refusal:  # it holds what no event may hold
-            report = self._failed(held.work, refusal)
+            self._tell(held, logging.WARNING, "a report was refused: %s", refusal)
+            report = failed_report(held.work, self._identity.worker_id, refusal)
         try:
             return await self._sent(held, report)
         except (ClaimLost, InvariantBroken):
             raise
-        except NoETLError:
+        except NoETLError as refusal:
             self.counts.refused += 1
+            self._tell(
+                held, logging.ERROR, "no report is taken, not even of a failure: %s", refusal
+            )
             return _NOTHING
 
     async def _sent(self, held: Held, report: Report) -> _Handed:
@@ -257,23 +265,12 @@ class Worker:
         self.counts.reported += 1
         return handed
 
-    def _failed(self, work: Work, error: Exception) -> Report:
-        if isinstance(work, CommandWork):
-            return CommandReport(
-                execution_id=work.execution_id,
-                command_id=work.command_id,
-                claim=work.claim,
-                worker_id=self._identity.worker_id,
-                error=failure_of(error),
-            )
-        return FrameReport(
-            execution_id=work.execution_id,
-            stage_id=work.stage_id,
-            frame_id=work.frame_id,
-            attempt=work.attempt,
-            worker_id=self._identity.worker_id,
-            error=failure_of(error),
-        )
+    def _tell(self, held: Held, level: int, message: str, error: Exception) -> None:
+        """The kind of the error, not its words: they may quote data."""
+        work, worker = held.work, self._identity.worker_id
+        names = about(execution_id=work.execution_id, step=work.step, worker=worker)
+        kind = error.code if isinstance(error, NoETLError) else type(error).__name__
+        _LOG.log(level, message, kind, extra=names)
 
     def _count(self, held: Held) -> None:
         self.counts.lost += held.ended_as == "lost"

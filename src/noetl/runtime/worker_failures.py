@@ -4,7 +4,9 @@ import traceback
 from pathlib import PurePath
 
 from noetl.domain.events.values import Failure
+from noetl.domain.work import CommandReport, CommandWork, FrameReport, Report, Work
 from noetl.kernel.errors import EventInvalid, NoETLError, PayloadError, PlaybookInvalid
+from noetl.kernel.ids import WorkerId
 
 _KINDS: tuple[tuple[type[NoETLError], str, bool], ...] = (
     (PayloadError, "missing_reference", True),
@@ -12,6 +14,25 @@ _KINDS: tuple[tuple[type[NoETLError], str, bool], ...] = (
     (EventInvalid, "schema", False),
 )
 """The error, its kind, and whether another worker may have more luck."""
+
+
+def failed_report(work: Work, worker: WorkerId, error: Exception) -> Report:
+    if isinstance(work, CommandWork):
+        return CommandReport(
+            execution_id=work.execution_id,
+            command_id=work.command_id,
+            claim=work.claim,
+            worker_id=worker,
+            error=failure_of(error),
+        )
+    return FrameReport(
+        execution_id=work.execution_id,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+        attempt=work.attempt,
+        worker_id=worker,
+        error=failure_of(error),
+    )
 
 
 def failure_of(error: Exception) -> Failure:
