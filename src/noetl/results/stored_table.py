@@ -24,7 +24,7 @@ _UNREADABLE = (pa.ArrowException, OSError)  # Arrow says both of files that it c
 class StoredTable:
     """The content behind a Feather file. A file is mapped into memory, bytes are not copied.
 
-    What it gives is plain data of its own; only closing it ends the mapping.
+    What it gives is plain data of its own. Closing it lets go of the file or the bytes.
     """
 
     def __init__(self, source: Path | bytes | memoryview) -> None:
@@ -33,7 +33,8 @@ class StoredTable:
         self._file = pa.memory_map(str(source)) if is_path else pa.BufferReader(source)
         try:
             self._reader = ipc.open_file(self._file)
-            self.shell, self.table = shell_in(self._reader.schema)
+            self.schema = self._reader.schema
+            self.shell, self.table = shell_in(self.schema)
         except (*_UNREADABLE, msgspec.MsgspecError, KeyError) as error:
             self.close()
             raise ResultUnreadable(f"is not a table: {error}") from error
@@ -41,10 +42,6 @@ class StoredTable:
             self.close()
             raise
         self._json_columns = {field.name for field in self.schema if is_json(field)}
-
-    @property
-    def schema(self) -> Any:
-        return self._reader.schema
 
     @property
     def length(self) -> int:
@@ -91,7 +88,10 @@ class StoredTable:
         return iter(self._batches)
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+        self._file = self._reader = None
+        self.__dict__.pop("_batches", None)
 
     def __enter__(self) -> "StoredTable":
         return self

@@ -56,9 +56,13 @@ def inline_result(value: Any, status: str = "ok") -> Result:
 def referred_result(
     content: dict[str, Any], reference: ResultReference, status: str = "ok"
 ) -> Result:
-    """The result whose content was stored under `reference`."""
-    short = extract(content)
-    context: dict[str, Any] = {"extracted": short.block}
+    """The result whose content was stored under `reference`.
+
+    The order of tasks stays whole: the last one's result is the result.
+    """
+    order = {ORDER: content[ORDER]} if ORDER in content else {}
+    short = extract({key: part for key, part in content.items() if key not in order})
+    context: dict[str, Any] = {"extracted": {**short.block, **order}}
     if short.cut is not None:
         context["cut"] = cut_as_plain(short.cut)
     return Result(status=status, reference=reference, context=context)
@@ -127,8 +131,8 @@ def _loop_value(loop: Mapping[str, Any], rows: Any) -> dict[str, Any]:
 def _opened_block(reference: ResultReference, context: Mapping[str, Any]) -> Any:
     block = context.get("extracted", {})
     cut = cut_from_plain(context.get("cut", {}), block)
-    if TASKS in block and ORDER in block:
-        tasks = block[TASKS]
+    if ORDER in block:
+        tasks = block.get(TASKS, {})
         inner_tasks = cut.within.get(TASKS, Cut())
         parts = {
             name: _part(reference.uri, tasks.get(name), inner_tasks.within.get(name), (TASKS, name))

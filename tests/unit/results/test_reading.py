@@ -100,6 +100,17 @@ def test_what_was_read_stays_when_the_file_is_closed(stored: StoredTable) -> Non
     assert rows == ROWS[:3]
 
 
+def test_closing_lets_go_of_the_bytes_it_was_given() -> None:
+    view = memoryview(encoded(CONTENT))
+    stored = StoredTable(view)
+    assert stored.length == 1_200
+
+    stored.close()
+    stored.close()
+
+    view.release()
+
+
 @pytest.mark.parametrize("as_path", [True, False])
 def test_a_result_is_opened_by_its_media_type(tmp_path: Path, as_path: bool) -> None:
     path = tmp_path / "result"
