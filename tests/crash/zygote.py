@@ -13,11 +13,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import engine, projector, remote, writer
+from tests.crash import cascade, engine, projector, remote, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "append": writer.main,
+    "cancel": cascade.main,
     "project": projector.main,
     "run": engine.main,
     "serve": remote.serve_main,

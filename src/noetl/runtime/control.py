@@ -5,12 +5,14 @@ from contextlib import suppress
 
 from noetl.decider import requests
 from noetl.decider.answers import Decided
-from noetl.domain.events import BusinessObjectChanged
+from noetl.domain.events import BusinessObjectChanged, ExecutionCancelled
+from noetl.domain.log import AtEvent
 from noetl.kernel.errors import ExecutionNotFound, StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.turn import EVENTS_AIMED, Turn, fitting
+from noetl.wire.codec import open_stored
 
 
 class Control:
@@ -78,7 +80,7 @@ async def cancel_tree(
     """Raises StateRefuses when it is over."""
     children: list[ExecutionId] | None = None
     while children is None:
-        children = await coordinator.submit(execution, lambda turn: _cancel(turn, reason))
+        children = await coordinator.submit(execution, lambda turn: _cancel(turn, reason, cascade))
     cancelled = [execution]
     for child in children if cascade else ():
         with suppress(StateRefuses, ExecutionNotFound):  # it had ended, or never began
@@ -86,10 +88,29 @@ async def cancel_tree(
     return cancelled
 
 
-def _cancel(turn: Turn, reason: str | None) -> list[ExecutionId] | None:
+async def cancelled_children(
+    coordinator: Coordinator, parent: ExecutionId
+) -> tuple[frozenset[ExecutionId], str | None]:
+    """Whom a cancelled execution was to take with it, and the reason that was given."""
+    state = (await coordinator.load(parent)).state
+    last = state.execution.terminal_event_id
+    if state.execution.status != "CANCELLED" or last is None:
+        return frozenset(), None
+    log = coordinator.held.log
+    version = await log.version_at(parent, AtEvent(last)) or 1
+    for stored in await log.read(parent, after_version=version - 1, limit=1):
+        event = open_stored(stored).event
+        if isinstance(event, ExecutionCancelled) and event.cascade:
+            children = frozenset(child.execution_id for child in state.children.values())
+            return children, event.reason
+    return frozenset(), None
+
+
+def _cancel(turn: Turn, reason: str | None, cascade: bool) -> list[ExecutionId] | None:
     """The children; None when so much is open that another append is needed."""
     children = [child.execution_id for child in turn.state.children.values()]
-    ended = requests.cancel(turn.state, reason)
+    *ended, _ = requests.cancel(turn.state, reason)
+    ended.append(Decided(event=ExecutionCancelled(reason=reason, cascade=cascade)))
     if len(ended) <= EVENTS_AIMED:
         turn.add(*ended)
         return children

@@ -13,6 +13,7 @@ from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.kernel.scope import Scope
 from noetl.ports.projection_store import ProjectionStore
 from noetl.runtime import reports
+from noetl.runtime.control import cancel_tree, cancelled_children
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.projector import Projector
 from noetl.runtime.seats import Seats
@@ -54,7 +55,18 @@ class Recovery:
     async def _go_on(self, waiting: Iterator[ExecutionId], dead: frozenset[WorkerId]) -> None:
         for execution in waiting:
             with suppress(NoETLError):  # one that cannot be read must not hold up the others
+                await self._follow_the_parent(execution)
+            with suppress(NoETLError):
                 await void_leases(self._coordinator, execution, dead)
+
+    async def _follow_the_parent(self, child: ExecutionId) -> None:
+        """Its parent was cancelled, and whoever did that died before the child was told."""
+        parent = (await self._coordinator.load(child)).source.parent_execution_id
+        if parent is None:
+            return
+        children, reason = await cancelled_children(self._coordinator, parent)
+        if child in children:
+            await cancel_tree(self._coordinator, child, reason)
 
     async def _scopes(self, own: Scope) -> list[Scope]:
         query = ProjectionQuery(scope=NO_TENANT, projection_type=SCOPES, limit=PAGE)

@@ -1,6 +1,8 @@
 """After a start everything that was open goes on, and only the dead have lost their work."""
 
 import asyncio
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -8,9 +10,20 @@ from noetl.adapters.memory.projection_store import MemoryProjectionStore
 from noetl.domain.log import APPEND_EVENTS_MAX, StreamHead
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.runtime.coordinator import Wish
 from noetl.runtime.projector import Projector
 from noetl.runtime.recovery import AT_ONCE_MAX, Recovery
-from noetl.testing.desk_words import CHAIN, ROWS, claim_of, count, ended, name_of, said_to, worker
+from noetl.testing.desk_words import (
+    CHAIN,
+    ROWS,
+    child_of,
+    claim_of,
+    count,
+    ended,
+    name_of,
+    said_to,
+    worker,
+)
 from tests.unit.runtime.desk_scene import WORKER, Scene
 from tests.unit.runtime.obedient_log import ObedientLog
 
@@ -154,3 +167,57 @@ async def test_many_executions_are_read_side_by_side() -> None:
 
     async with asyncio.timeout(5):
         assert len(await resume(scene)) == AT_ONCE_MAX + 2
+
+
+async def with_a_child(scene: Scene) -> tuple[ExecutionId, ExecutionId]:
+    parent = await scene.start(CHAIN)
+    return parent, await scene.desk.start_child(child_of(await scene.claim_one(), "desk/chain"))
+
+
+async def cancel_alone(scene: Scene, parent: ExecutionId, *, cascade: bool) -> None:
+    """As if whoever cancelled the tree had died after its root."""
+    scene.coordinator.running.clear()
+    before, after = scene.coordinator.submit, asyncio.CancelledError()
+
+    async def once(execution: ExecutionId, wish: Wish[Any]) -> Any:
+        if execution != parent:
+            raise after
+        return await before(execution, wish)
+
+    scene.coordinator.submit = once  # type: ignore[method-assign]
+    with suppress(asyncio.CancelledError):
+        await scene.control.cancel(DEFAULT_SCOPE, parent, reason="enough", cascade=cascade)
+
+
+async def test_children_of_a_cancelled_tree_are_cancelled(scene: Scene) -> None:
+    parent, child = await with_a_child(scene)
+    await cancel_alone(scene, parent, cascade=True)
+    scene.rebuild()
+    assert await scene.status(child) == "RUNNING"
+
+    await resume(scene)
+
+    assert await scene.status(child) == "CANCELLED"
+    (cancelled,) = await scene.of(child, "execution.cancelled")
+    assert cancelled.reason == "enough"
+
+
+async def test_children_that_were_to_go_on_go_on(scene: Scene) -> None:
+    parent, child = await with_a_child(scene)
+    await cancel_alone(scene, parent, cascade=False)
+
+    await resume(scene)
+
+    assert await scene.status(child) == "RUNNING"
+
+
+async def test_children_that_nobody_waits_for_any_more_go_on(scene: Scene) -> None:
+    parent = await scene.start(CHAIN)
+    work = await scene.claim_one()
+    child = await scene.desk.start_child(child_of(work, "desk/chain"))
+    await scene.finish(work)
+    await cancel_alone(scene, parent, cascade=True)
+
+    await resume(scene)
+
+    assert await scene.status(child) == "RUNNING"

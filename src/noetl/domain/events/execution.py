@@ -86,3 +86,4 @@ class ExecutionCancelled(msgspec.Struct, frozen=True, kw_only=True, omit_default
     VERSION: ClassVar[int] = 1
 
     reason: str | None = None
+    cascade: bool = False  # its children end with it, also when nobody lives to tell them
