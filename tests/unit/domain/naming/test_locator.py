@@ -198,6 +198,9 @@ def test_a_part_may_be_less_escaped_than_we_write_it() -> None:
     assert parse("noetl://acme/research/tables/a.b:c/ü@1").uri == (
         "noetl://acme/research/tables/a%2Eb%3Ac/%C3%BC@1"
     )
+    assert parse("noetl://acme/research/users/ann@home@2").uri == (
+        "noetl://acme/research/users/ann%40home@2"
+    )
 
 
 def test_a_subject_has_one_token_for_each_part() -> None:

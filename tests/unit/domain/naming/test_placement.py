@@ -188,6 +188,21 @@ def test_a_worker_with_another_placement_is_told_both() -> None:
     assert raised.value.server == str(PLACEMENT)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        CellPlacement("prod", "eu-1", "blue"),
+        CellPlacement("dev", "eu-2", "blue"),
+        CellPlacement("dev", "eu-1", "green"),
+        CellPlacement("dev", "eu-1", "blue", 255),
+    ],
+    ids=str,
+)
+def test_one_difference_is_enough_to_miss_each_other(other: CellPlacement) -> None:
+    with pytest.raises(PlacementMismatch):
+        check_same_placement(PLACEMENT, other)
+
+
 def test_a_shard_of_nobody_is_not_counted() -> None:
     with pytest.raises(NameInvalid, match="tenant is empty"):
         shard_of("", "b", EXECUTION)
