@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 from noetl.adapters.memory.catalog import MemoryCatalog
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
 from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.execution.fold import fold
@@ -33,6 +32,7 @@ from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.wire.codec import open_stored
+from tests.memory_payloads import MemoryPayloadStore
 from tests.simulation.faulty_log import FaultyLog
 from tests.simulation.hands import Acknowledged, Hand
 from tests.unit.runtime.desk_scene import rising_ids

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.system.clock import SystemClock
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.ports.tool import ToolCall
 from noetl.ports.tool_services import ToolServices
 from noetl.ports.work_desk import WorkDesk
+from tests.memory_payloads import MemoryPayloadStore
 
 
 def services(

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.payload import payload_uri
 from noetl.kernel.scope import Scope
 from noetl.ports.tool import ToolFailed
 from noetl.templates.layered import PipelineResult
 from noetl.templates.recorded import content_of
 from noetl.tools.artifact import ArtifactTool
+from tests.memory_payloads import MemoryPayloadStore
 from tests.tools.tool_calls import SCOPE, call, services
 
 ROWS = {"count": 2, "rows": [1, 2]}
@@ -152,7 +152,7 @@ async def test_damaged_and_foreign_bytes_are_told_apart(
         await run(tool, "resolve", {"ref": foreign.uri})
 
     uri = await stored(store, content_of(1))
-    store._objects = dict.fromkeys(store._objects, b'{"value":2}')
+    await store.damage(b'{"value":2}')
     with pytest.raises(ToolFailed, match="should hash to") as raised:
         await run(tool, "resolve", {"ref": uri})
     assert raised.value.failure.kind == "storage_access"

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import ChildOutcome, ChildRequest
 from noetl.kernel import canonical_json
@@ -16,6 +15,7 @@ from noetl.ports.tool import ToolFailed
 from noetl.templates.layered import PipelineResult
 from noetl.templates.recorded import content_of, inline_result, referred_result
 from noetl.tools.playbook import WAIT_SECONDS, PlaybookTool
+from tests.memory_payloads import MemoryPayloadStore
 from tests.tools.tool_calls import EXECUTION, KEY, SCOPE, ChildrenDesk, call, services
 
 CHILD = ExecutionId("9000")

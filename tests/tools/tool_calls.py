@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.system.clock import SystemClock
 from noetl.domain.credential import OpenCredential
 from noetl.domain.work import (
@@ -24,6 +23,7 @@ from noetl.ports.payload_store import PayloadStore
 from noetl.ports.tool import ToolCall
 from noetl.ports.tool_services import ToolServices
 from noetl.ports.work_desk import WorkDesk
+from tests.memory_payloads import MemoryPayloadStore
 
 SCOPE = Scope("acme", "research")
 EXECUTION = ExecutionId("7001")

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.events import PlaybookCompleted, StepEntered
 from noetl.domain.events.envelope import Draft, RecordedEvent
 from noetl.domain.log import EMPTY_STREAM, StoredEvent
@@ -15,6 +14,7 @@ from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
 from noetl.testing.histories import History, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
+from tests.memory_payloads import MemoryPayloadStore
 
 (EXECUTION,) = execution_ids(1)
 SECRET = b"the body of a payload"

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from noetl.adapters.encryption.vault import AesVault
-from noetl.adapters.filesystem.payload_store import FilesystemPayloadStore
+from noetl.adapters.filesystem.object_store import FilesystemObjectStore
 from noetl.adapters.sqlite.catalog import SqliteCatalog
 from noetl.adapters.sqlite.connection import SqliteFile
 from noetl.adapters.sqlite.credential_store import SqliteCredentialStore
@@ -25,9 +25,11 @@ from noetl.kernel.instant import Instant
 from noetl.ports.catalog import Catalog
 from noetl.ports.credential_store import CredentialStore
 from noetl.ports.event_log import EventLog
+from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.snapshot_store import SnapshotStore
+from noetl.results.payloads import ObjectPayloadStore
 
 _TABLES = (
     "catalog",
@@ -40,10 +42,11 @@ _TABLES = (
 
 
 class Platform(msgspec.Struct, frozen=True):
-    """What a program stands on. Log and payloads are the truth; the rest can be rebuilt."""
+    """What a program stands on. Log and objects are the truth; the rest can be rebuilt."""
 
     log: EventLog
-    payloads: PayloadStore
+    objects: ObjectStore
+    payloads: PayloadStore  # in the objects, under keys of their own
     projections: ProjectionStore
     snapshots: SnapshotStore
     catalog: Catalog
@@ -59,21 +62,21 @@ async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIter
     Without `create` an embedded log must be there already: looking at one never makes one.
     """
     async with AsyncExitStack() as stack:
-        payloads = open_payloads(settings)
-        stack.push_async_callback(payloads.close)
+        objects = open_objects(settings)
+        stack.push_async_callback(objects.close)
         if settings.log_url == "sqlite:" and create:
-            yield await _embedded(settings, payloads, stack)
+            yield await _embedded(settings, objects, stack)
         elif settings.log_url == "sqlite:":
-            yield await _attached(settings, payloads, stack)
+            yield await _attached(settings, objects, stack)
         elif settings.log_url.startswith(("postgresql://", "postgres://")):
-            yield await _postgres(settings, payloads, stack)
+            yield await _postgres(settings, objects, stack)
         else:
             raise SettingInvalid(
                 f"NOETL_LOG_URL is {settings.log_url!r}; use sqlite: or postgresql://user@host/name"
             )
 
 
-async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+async def _embedded(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
     try:
         settings.log_path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -83,7 +86,8 @@ async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExit
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         await SqliteEventLog.open(file, utc_now),
-        payloads,
+        objects,
+        ObjectPayloadStore(objects),
         await SqliteProjectionStore.open(file, utc_now),
         await SqliteSnapshotStore.open(file),
         await SqliteCatalog.open(file, utc_now, new_id),
@@ -93,7 +97,7 @@ async def _embedded(settings: Settings, payloads: PayloadStore, stack: AsyncExit
     )
 
 
-async def _attached(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+async def _attached(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
     path = settings.log_path
     if not path.is_file() or path.stat().st_size == 0:
         raise LogMissing(str(path))
@@ -104,7 +108,8 @@ async def _attached(settings: Settings, payloads: PayloadStore, stack: AsyncExit
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         SqliteEventLog(file, utc_now),
-        payloads,
+        objects,
+        ObjectPayloadStore(objects),
         SqliteProjectionStore(file, utc_now),
         SqliteSnapshotStore(file),
         SqliteCatalog(file, utc_now, new_id),
@@ -114,7 +119,7 @@ async def _attached(settings: Settings, payloads: PayloadStore, stack: AsyncExit
     )
 
 
-async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExitStack) -> Platform:
+async def _postgres(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
     try:
         from noetl.adapters.postgres.catalog import PostgresCatalog
         from noetl.adapters.postgres.credential_store import PostgresCredentialStore
@@ -133,7 +138,8 @@ async def _postgres(settings: Settings, payloads: PayloadStore, stack: AsyncExit
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         log,
-        payloads,
+        objects,
+        ObjectPayloadStore(objects),
         await PostgresProjectionStore.open(pool, utc_now),
         await PostgresSnapshotStore.open(pool),
         await PostgresCatalog.open(pool, utc_now, new_id),
@@ -147,14 +153,20 @@ def _vault(settings: Settings) -> AesVault:
     return AesVault(load_key(Path(settings.home), settings.secret_key), random_bytes)
 
 
-def open_payloads(settings: Settings) -> PayloadStore:
+def open_objects(settings: Settings) -> ObjectStore:
+    """Where results and payloads lie. Keys of a cloud come from its own variables."""
     if settings.payload_url == "file:":
-        return FilesystemPayloadStore(settings.payload_path)
-    from noetl.adapters.objectstore.connect import connect
-    from noetl.adapters.objectstore.payload_store import ObjectStorePayloadStore
+        return FilesystemObjectStore(settings.payload_path)
+    return open_object_url(settings.payload_url)
 
-    # Options of the driver follow a question mark; keys come from the cloud's own variables.
-    url, _, options = settings.payload_url.partition("?")
-    config = dict(parse_qsl(options))
-    allow_http = config.get("endpoint", "").startswith("http://")
-    return ObjectStorePayloadStore(connect(url, config, allow_http=allow_http))
+
+def open_object_url(url: str) -> ObjectStore:
+    """`file:///folder`, also on a shared volume, or a bucket with options of the driver."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        if parts.netloc or not parts.path.startswith("/"):
+            raise SettingInvalid(f"{url} names no folder; use file:///folder")
+        return FilesystemObjectStore(Path(unquote(parts.path)))
+    from noetl.adapters.objectstore.connect import open_bucket
+
+    return open_bucket(url)

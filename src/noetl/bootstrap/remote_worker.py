@@ -11,7 +11,7 @@ from pathlib import Path
 
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
-from noetl.bootstrap.platform import open_payloads
+from noetl.bootstrap.platform import open_objects
 from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
 from noetl.client.connection import Connection
@@ -26,6 +26,7 @@ from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.tool_services import ToolServices
+from noetl.results.payloads import ObjectPayloadStore
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools
 
@@ -49,8 +50,9 @@ async def run_worker(
     async with AsyncExitStack() as stack:
         connection = Connection(server_url, _key(settings), Line(server_url))
         stack.push_async_callback(connection.close)
-        payloads = open_payloads(settings)
-        stack.push_async_callback(payloads.close)
+        objects = open_objects(settings)
+        stack.push_async_callback(objects.close)
+        payloads = ObjectPayloadStore(objects)
         clock = SystemClock()
         desk = HttpWorkDesk(connection)
         tools = Tools(_tool_services(settings, payloads, clock, desk))

@@ -11,7 +11,14 @@ from noetl.kernel.errors import NoETLError
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Za-z]+)(?: +(?P<meaning>\S.*))?$")
 _INDENT = 4
 
-GROUPS = {"NoETLError", "LogError", "ReplayError", "PayloadError", "CredentialError"}
+GROUPS = {
+    "NoETLError",
+    "LogError",
+    "ReplayError",
+    "PayloadError",
+    "ObjectError",
+    "CredentialError",
+}
 
 
 def classes() -> Iterator[type[NoETLError]]:

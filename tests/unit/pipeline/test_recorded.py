@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import NotFinite, PayloadCorrupt, PayloadMissing
 from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import as_payload, read_json, recorded
 from noetl.templates.recorded import INLINE_BYTES_MAX, content_of, value_of
+from tests.memory_payloads import MemoryPayloadStore
 
 SCOPE = Scope("acme", "research")
 
@@ -85,11 +85,5 @@ async def test_a_number_that_is_none_is_refused(store: MemoryPayloadStore) -> No
 
 
 async def _read_damaged(store: MemoryPayloadStore, uri: str) -> None:
-    objects = store._objects
-    before = dict(objects)
-    for key in objects:
-        objects[key] = b"something else"
-    try:
-        await read_json(store, SCOPE, uri)
-    finally:
-        objects.update(before)
+    await store.damage(b"something else")
+    await read_json(store, SCOPE, uri)

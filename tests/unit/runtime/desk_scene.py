@@ -6,7 +6,6 @@ from typing import Any
 
 from noetl.adapters.memory.catalog import MemoryCatalog
 from noetl.adapters.memory.event_log import MemoryEventLog
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.work import Report, Reported, Work, WorkerIdentity
@@ -24,6 +23,7 @@ from noetl.runtime.reaper import Reaper
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.testing.desk_words import ended, worker
 from noetl.wire.codec import open_stored
+from tests.memory_payloads import MemoryPayloadStore
 from tests.unit.runtime.worker_clock import VirtualClock
 
 LEASE_SECONDS = 30.0

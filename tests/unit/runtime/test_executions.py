@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from noetl.adapters.memory.event_log import MemoryEventLog
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.adapters.memory.projection_store import MemoryProjectionStore
 from noetl.domain.events import ExecutionCancelled, PlaybookCompleted, PlaybookFailed
 from noetl.domain.events.envelope import Draft
@@ -19,6 +18,7 @@ from noetl.runtime.executions import FOLDED_EVENTS_MAX, Executions, LoopProgress
 from noetl.runtime.projector import Projector
 from noetl.templates.recorded import referred_result
 from noetl.testing.histories import History, begin, command_cycle, loop_of_frames
+from tests.memory_payloads import MemoryPayloadStore
 from tests.unit.runtime.written import FIRST, SECOND, STEP, THIRD, Ticking, whole_run, write
 
 OTHERS = Scope("acme", "default")

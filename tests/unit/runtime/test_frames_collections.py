@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.events.values import ResultReference
 from noetl.domain.payload import PayloadReference
 from noetl.kernel.errors import StoreUnavailable
 from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import as_reference
 from noetl.runtime.frames_rows import COLLECTIONS_KEPT_MAX, Collections
+from tests.memory_payloads import MemoryPayloadStore
 from tests.unit.runtime.frame_scene import doubled
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 from tests.unit.runtime.worker_scene import LOOP, SCOPE, Behaving, Scene, frame, only_frame

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from noetl.adapters.memory.catalog import MemoryCatalog
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.catalog import CatalogEntry
 from noetl.domain.payload import PayloadReference, StoredPayload, reference_to
 from noetl.dsl.load import playbook_digest
@@ -22,6 +21,7 @@ from noetl.ports.catalog import Catalog
 from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.playbooks import PARSED_MAX, Playbooks
 from noetl.testing.histories import execution_ids
+from tests.memory_payloads import MemoryPayloadStore
 
 OTHER = Scope("acme", "default")
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\n"

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from noetl.adapters.memory.frame_journal import MemoryFrameJournal
-from noetl.adapters.memory.payload_store import MemoryPayloadStore
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import (
     Call,
@@ -32,6 +31,7 @@ from noetl.kernel.scope import Scope
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.runtime.worker_commands import Pipelines
+from tests.memory_payloads import MemoryPayloadStore
 from tests.unit.dsl.writing import playbook, with_steps
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 

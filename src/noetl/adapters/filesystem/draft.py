@@ -20,21 +20,43 @@ class Draft:
     def write(self, block: bytes) -> None:
         self._opened().write(block)
 
-    def publish(self, target: Path) -> None:
-        """Give the bytes their name, unless other bytes have it already."""
+    def publish(self, target: Path) -> bool:
+        """Give the bytes their name; False when it is taken already, by whatever bytes."""
+        file = self._synced(target)
+        taken = False
+        try:
+            os.link(file.name, target)
+        except FileExistsError:
+            taken = True
+        sync_folder(target.parent)
+        return not taken
+
+    def supersede(self, target: Path) -> None:
+        """Give the bytes their name and take it from those that have it, at one moment."""
+        file = self._synced(target)
+        second = f"{file.name}.second"  # the first name is the draft's own, to be discarded
+        os.link(file.name, second)
+        os.replace(second, target)
+        sync_folder(target.parent)
+
+    def path(self) -> Path:
+        """Where the bytes are for now."""
         file = self._opened()
         file.flush()
-        os.fsync(file.fileno())
-        make_folder(target.parent)
-        with suppress(FileExistsError):
-            os.link(file.name, target)
-        sync_folder(target.parent)
+        return Path(file.name)
 
     def discard(self) -> None:
         """Remove the draft, published or not."""
         if self._file is not None:
             with suppress(OSError):  # a full disk fails again here; the file is gone all the same
                 self._file.close()
+
+    def _synced(self, target: Path) -> IO[bytes]:
+        file = self._opened()
+        file.flush()
+        os.fsync(file.fileno())
+        make_folder(target.parent)
+        return file
 
     def _opened(self) -> IO[bytes]:
         if self._file is None:

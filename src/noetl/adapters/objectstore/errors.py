@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from obstore import exceptions
 
-from noetl.kernel.errors import PayloadMissing, StoreUnavailable
+from noetl.kernel.errors import ObjectMissing, StoreUnavailable
 
 ADVICE: dict[type[exceptions.BaseError], str] = {
     exceptions.GenericError: "did not answer as it should; try again",
@@ -38,15 +38,15 @@ def translated(subject: str) -> Iterator[None]:
 
 
 @contextmanager
-def missing(uri: str) -> Iterator[None]:
-    """Inside `translated`: where nothing is found, the payload is missing."""
+def missing(url: str) -> Iterator[None]:
+    """Inside `translated`: where nothing is found, the object is missing."""
     try:
         yield
     except FileNotFoundError as error:
-        # Without its bucket no payload is known to be missing.
+        # Without its bucket no object is known to be missing.
         if any(code in str(error) for code in _PLACE_MISSING):
             raise
-        raise PayloadMissing(uri) from error
+        raise ObjectMissing(url) from error
 
 
 def _unavailable(subject: str, advice: str, error: Exception) -> StoreUnavailable:

@@ -27,6 +27,10 @@ NoETLError
 ├── PayloadError
 │   ├── PayloadMissing       nothing is stored under that reference
 │   └── PayloadCorrupt       stored bytes do not match their digest
+├── ObjectError
+│   ├── ObjectMissing        nothing is stored under that key
+│   ├── ObjectDiffers        other bytes have that key already, and objects never change
+│   └── ObjectKeyInvalid     not a name that every store can hold
 ├── PlaybookInvalid          the author's text is wrong; every problem is named
 ├── RequestInvalid           what was asked for makes no sense as it stands
 │   ├── EntryNotFound        no such playbook in the catalogue
@@ -77,6 +81,12 @@ from noetl.kernel.errors.log import (
 from noetl.kernel.errors.naming import (
     NameInvalid,
     PlacementMismatch,
+)
+from noetl.kernel.errors.objects import (
+    ObjectDiffers,
+    ObjectError,
+    ObjectKeyInvalid,
+    ObjectMissing,
 )
 from noetl.kernel.errors.root import (
     InvariantBroken,
@@ -135,6 +145,10 @@ __all__ = [
     "NameInvalid",
     "NoETLError",
     "NotFinite",
+    "ObjectDiffers",
+    "ObjectError",
+    "ObjectKeyInvalid",
+    "ObjectMissing",
     "PayloadCorrupt",
     "PayloadError",
     "PayloadMissing",

@@ -1,4 +1,4 @@
-"""The PayloadStore's promises as tests. An adapter passes by subclassing and giving fixtures."""
+"""The PayloadStore's promises as tests, over any object store: subclass and give a fixture."""
 
 import asyncio
 import hashlib
@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import msgspec
 import pytest
 
-from noetl.domain.payload import PayloadReference, StoredPayload, payload_uri
+from noetl.domain.payload import PayloadReference, StoredPayload, payload_key, payload_uri
 from noetl.kernel.errors import PayloadCorrupt, PayloadMissing, ScopeMissing
 from noetl.kernel.scope import Scope
+from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import CHUNK_BYTES, PayloadStore
+from noetl.results.payloads import ObjectPayloadStore
 from noetl.testing.bounded_memory import MIB, bounded_memory
 from noetl.testing.byte_streams import broken, collect, numbered_blocks, pieces, sample
 
@@ -19,7 +21,7 @@ SCOPE = Scope("acme", "research")
 TEXT = "text/plain"
 
 SIZES = (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 7, 20 * MIB + 1)
-RACED_SIZES = (10, 9 * MIB)  # the second goes to an object store in parts
+RACED_SIZES = (10, 9 * MIB)  # the second goes to a bucket in parts
 RACERS = 16
 MEMORY_GROWTH_BYTES_MAX = 56 * MIB
 
@@ -49,11 +51,18 @@ def reference_for(data: bytes, scope: Scope = SCOPE) -> PayloadReference:
 class PayloadStoreCompliance(ABC):
     @pytest.fixture
     @abstractmethod
-    def payload_store(self) -> PayloadStore: ...
+    def object_store(self) -> ObjectStore: ...
 
     @pytest.fixture
-    @abstractmethod
-    def damage(self) -> Damage: ...
+    def payload_store(self, object_store: ObjectStore) -> PayloadStore:
+        return ObjectPayloadStore(object_store)
+
+    @pytest.fixture
+    def damage(self, object_store: ObjectStore) -> Damage:
+        async def overwrite(reference: PayloadReference, data: bytes) -> None:
+            await object_store.replace(payload_key(reference.scope, reference.sha256), data)
+
+        return overwrite
 
     @pytest.fixture
     def large_bytes(self) -> int:

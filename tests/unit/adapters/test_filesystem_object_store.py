@@ -1,4 +1,4 @@
-"""What a folder of payloads must survive: full disks, dead writers, strangers."""
+"""What a folder of objects must survive: full disks, dead writers, strangers."""
 
 import asyncio
 import os
@@ -12,15 +12,12 @@ from pathlib import Path
 import pytest
 
 from noetl.adapters.filesystem.draft import Draft
-from noetl.adapters.filesystem.payload_store import DRAFT_SECONDS_MAX, FilesystemPayloadStore
-from noetl.domain.payload import payload_key
+from noetl.adapters.filesystem.object_store import DRAFT_SECONDS_MAX, FilesystemObjectStore
 from noetl.kernel.errors import StoreUnavailable
-from noetl.kernel.scope import Scope
 from noetl.testing.bounded_memory import MIB
 from noetl.testing.byte_streams import broken, pieces, sample
 
-SCOPE = Scope("acme", "research")
-TEXT = "text/plain"
+KEY = "some/folder/object.json"
 NOBODY = 65_534
 
 
@@ -30,8 +27,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(root: Path) -> AsyncIterator[FilesystemPayloadStore]:
-    opened = FilesystemPayloadStore(root)
+async def store(root: Path) -> AsyncIterator[FilesystemObjectStore]:
+    opened = FilesystemObjectStore(root)
     yield opened
     await opened.close()
 
@@ -67,44 +64,45 @@ def no_rights(folder: Path) -> Iterator[None]:
 
 
 async def test_the_folder_holds_the_objects_and_nothing_else(
-    store: FilesystemPayloadStore, root: Path
+    store: FilesystemObjectStore, root: Path
 ) -> None:
-    small = await store.put(SCOPE, b"small", TEXT)
-    large = await store.put(SCOPE, pieces(sample(3 * MIB)), TEXT)
+    await store.create("a/small", b"small")
+    await store.create("a/large", pieces(sample(3 * MIB)))
+    await store.replace("a/small", b"other")
 
-    assert files_below(root) == sorted(payload_key(SCOPE, one.sha256) for one in (small, large))
+    assert files_below(root) == ["a/large", "a/small"]
 
 
-@pytest.mark.parametrize("name", ["..", "../..", "/", "/etc"])
-async def test_no_name_leads_out_of_the_root(
-    store: FilesystemPayloadStore, root: Path, tmp_path: Path, name: str
+async def test_creating_again_leaves_the_file_alone(
+    store: FilesystemObjectStore, root: Path
 ) -> None:
-    await store.put(Scope(name, name), b"x", TEXT)
+    await store.create(KEY, b"same")
+    before = (root / KEY).stat()
 
-    assert len(files_below(root)) == 1
-    assert files_below(tmp_path) == [f"not/yet/there/{path}" for path in files_below(root)]
+    await store.create(KEY, b"same")
+    await asyncio.gather(*(store.create(KEY, pieces(b"same")) for _ in range(16)))
 
-
-async def test_putting_again_leaves_the_file_alone(
-    store: FilesystemPayloadStore, root: Path
-) -> None:
-    reference = await store.put(SCOPE, b"same", TEXT)
-    path = root / payload_key(SCOPE, reference.sha256)
-    before = path.stat()
-
-    await store.put(SCOPE, b"same", TEXT)
-    await asyncio.gather(*(store.put(SCOPE, pieces(b"same"), TEXT) for _ in range(16)))
-
-    after = path.stat()
+    after = (root / KEY).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    assert len(files_below(root)) == 1
+    assert files_below(root) == [KEY]
 
 
-async def test_putting_again_writes_nothing(store: FilesystemPayloadStore) -> None:
-    reference = await store.put(SCOPE, sample(MIB), TEXT)
+async def test_creating_again_writes_nothing(store: FilesystemObjectStore) -> None:
+    stored = await store.create(KEY, sample(MIB))
 
     with small_disk(0):
-        assert await store.put(SCOPE, sample(MIB), TEXT) == reference
+        assert await store.create(KEY, sample(MIB)) == stored
+
+
+async def test_a_reader_keeps_the_bytes_that_it_began_with(store: FilesystemObjectStore) -> None:
+    await store.create(KEY, sample(3 * MIB))
+
+    chunks = store.read(KEY)
+    begun = await anext(chunks)
+    await store.replace(KEY, b"other")
+    rest = [chunk async for chunk in chunks]
+
+    assert begun + b"".join(rest) == sample(3 * MIB)
 
 
 def test_a_draft_does_not_take_a_name_that_is_taken(tmp_path: Path) -> None:
@@ -113,7 +111,7 @@ def test_a_draft_does_not_take_a_name_that_is_taken(tmp_path: Path) -> None:
     draft = Draft(tmp_path / "drafts")
 
     draft.write(b"second")
-    draft.publish(target)
+    assert not draft.publish(target)
     draft.discard()
 
     assert target.read_bytes() == b"first"
@@ -121,16 +119,16 @@ def test_a_draft_does_not_take_a_name_that_is_taken(tmp_path: Path) -> None:
 
 
 async def test_a_source_that_breaks_leaves_no_draft(
-    store: FilesystemPayloadStore, root: Path
+    store: FilesystemObjectStore, root: Path
 ) -> None:
     with pytest.raises(ConnectionResetError):
-        await store.put(SCOPE, broken(sample(2 * MIB)), TEXT)
+        await store.create(KEY, broken(sample(2 * MIB)))
 
     assert files_below(root) == []
 
 
-async def test_a_put_cancelled_while_it_writes_leaves_no_draft(
-    store: FilesystemPayloadStore, root: Path
+async def test_a_create_cancelled_while_it_writes_leaves_no_draft(
+    store: FilesystemObjectStore, root: Path
 ) -> None:
     writing = asyncio.Event()
 
@@ -139,7 +137,7 @@ async def test_a_put_cancelled_while_it_writes_leaves_no_draft(
         writing.set()
         yield block
 
-    putting = asyncio.create_task(store.put(SCOPE, source(), TEXT))
+    putting = asyncio.create_task(store.create(KEY, source()))
     await writing.wait()
     putting.cancel()
     await asyncio.wait([putting])
@@ -148,7 +146,7 @@ async def test_a_put_cancelled_while_it_writes_leaves_no_draft(
     assert files_below(root) == []
 
 
-async def test_who_is_cancelled_waits_for_the_thread(store: FilesystemPayloadStore) -> None:
+async def test_who_is_cancelled_waits_for_the_thread(store: FilesystemObjectStore) -> None:
     release = threading.Event()
     finished: list[bool] = []
 
@@ -166,23 +164,23 @@ async def test_who_is_cancelled_waits_for_the_thread(store: FilesystemPayloadSto
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_full_disk_is_said_and_leaves_nothing(
-    store: FilesystemPayloadStore, root: Path, streamed: bool
+    store: FilesystemObjectStore, root: Path, streamed: bool
 ) -> None:
     data = sample(3 * MIB + 5)
 
     with small_disk(MIB + 100), pytest.raises(StoreUnavailable, match=r"too large.*space"):
-        await store.put(SCOPE, pieces(data) if streamed else data, TEXT)
+        await store.create(KEY, pieces(data) if streamed else data)
 
     assert files_below(root) == []
-    assert (await store.put(SCOPE, data, TEXT)).byte_length == len(data)
+    assert (await store.create(KEY, data)).byte_length == len(data)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_missing_rights_are_said(
-    store: FilesystemPayloadStore, tmp_path: Path, streamed: bool
+    store: FilesystemObjectStore, tmp_path: Path, streamed: bool
 ) -> None:
     with no_rights(tmp_path), pytest.raises(StoreUnavailable, match=r"denied.*permissions"):
-        await store.put(SCOPE, pieces(b"x") if streamed else b"x", TEXT)
+        await store.create(KEY, pieces(b"x") if streamed else b"x")
 
     assert files_below(tmp_path) == []
 
@@ -190,12 +188,12 @@ async def test_missing_rights_are_said(
 async def test_a_file_in_the_way_of_the_root_is_said(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.write_text("in the way")
-    store = FilesystemPayloadStore(root)
+    store = FilesystemObjectStore(root)
 
-    with pytest.raises(StoreUnavailable, match="File exists"):
-        await store.put(SCOPE, b"x", TEXT)
     with pytest.raises(StoreUnavailable, match="Not a directory"):
-        await store.list_stored(SCOPE)
+        await store.create(KEY, b"x")
+    with pytest.raises(StoreUnavailable, match="Not a directory"):
+        await store.list_objects("")
 
     await store.close()
 
@@ -205,38 +203,49 @@ async def test_old_drafts_of_dead_writers_are_swept_and_young_ones_are_not(root:
     drafts.mkdir(parents=True)
     old, young = drafts / "old", drafts / "young"
     for draft in (old, young):
-        draft.write_bytes(b"half of a payload")
+        draft.write_bytes(b"half of an object")
     long_ago = young.stat().st_mtime - DRAFT_SECONDS_MAX - 60
     os.utime(old, (long_ago, long_ago))
-    store = FilesystemPayloadStore(root)
+    store = FilesystemObjectStore(root)
 
-    await store.put(SCOPE, b"x", TEXT)
+    await store.create(KEY, b"x")
 
     assert not old.exists()
     assert young.exists()
-    assert len(await store.list_stored(SCOPE)) == 1
+    assert len(await store.list_objects("")) == 1
     await store.close()
 
 
-async def test_strangers_in_the_folder_are_not_listed(
-    store: FilesystemPayloadStore, root: Path
-) -> None:
-    reference = await store.put(SCOPE, b"ours", TEXT)
-    top = root / "acme" / "research"
-    leaf = (root / payload_key(SCOPE, reference.sha256)).parent
-    for stranger in (top / "README", leaf.parent / "README", leaf / "README"):
-        stranger.write_text("not a payload")
+async def test_what_cannot_be_a_key_is_not_listed(store: FilesystemObjectStore, root: Path) -> None:
+    await store.create(KEY, b"ours")
+    (root / "some" / ".hidden").write_text("not an object")
+    (root / "some" / "with spaces").write_text("not an object")
 
-    assert [stored.sha256 for stored in await store.list_stored(SCOPE)] == [reference.sha256]
+    assert [facts.key for facts in await store.list_objects("")] == [KEY]
+
+
+async def test_a_listing_looks_only_where_keys_may_follow(
+    store: FilesystemObjectStore, root: Path
+) -> None:
+    for folder in "abc":
+        await store.create(f"{folder}/x", b"x")
+    calls = FileCalls()
+    calls.folder = str(root)
+
+    page = await store.list_objects("", after="b/w")
+    calls.folder = None
+
+    assert [facts.key for facts in page] == ["b/x", "c/x"]
+    assert str(root / "a") not in calls.paths
 
 
 async def test_a_reader_that_stops_early_gives_the_file_back(
-    store: FilesystemPayloadStore,
+    store: FilesystemObjectStore,
 ) -> None:
-    reference = await store.put(SCOPE, sample(3 * MIB), TEXT)
+    await store.create(KEY, sample(3 * MIB))
     opened_before = len(os.listdir("/proc/self/fd"))
 
-    chunks = store.get(reference)
+    chunks = store.read(KEY)
     await anext(chunks)
     assert isinstance(chunks, AsyncGenerator)
     await chunks.aclose()
@@ -250,6 +259,7 @@ class FileCalls:
     def __init__(self) -> None:
         self.folder: str | None = None
         self.threads: set[int] = set()
+        self.paths: set[str] = set()
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
@@ -257,20 +267,24 @@ class FileCalls:
             paths = [os.fsdecode(each) for each in arguments if isinstance(each, str | os.PathLike)]
             if any(path.startswith(self.folder) for path in paths):
                 self.threads.add(threading.get_ident())
+                self.paths |= set(paths)
 
 
 async def test_no_file_is_touched_on_the_thread_of_the_loop(
-    store: FilesystemPayloadStore, root: Path
+    store: FilesystemObjectStore, root: Path
 ) -> None:
     calls = FileCalls()
     calls.folder = str(root)
 
-    reference = await store.put(SCOPE, pieces(sample(2 * MIB)), TEXT)
-    await store.put(SCOPE, b"whole", TEXT)
-    async for _ in store.get(reference):
+    await store.create(KEY, pieces(sample(2 * MIB)))
+    await store.create("other", b"whole")
+    await store.replace("other", b"replaced")
+    async for _ in store.read(KEY):
         pass
-    await store.list_stored(SCOPE)
-    await store.delete(reference)
+    await store.list_objects("")
+    await store.head(KEY)
+    await store.read_range(KEY, 5, 10)
+    await store.delete(KEY)
     calls.folder = None
 
     assert calls.threads
