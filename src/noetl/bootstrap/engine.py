@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     journal: FrameJournal
     home: Home
     clock: Clock
+    gauges: list[Callable[[], Mapping[str, float]]] = msgspec.field(default_factory=list)
 
 
 @asynccontextmanager
@@ -136,6 +137,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         )
     )
     engine.coordinator.seats.offered = frozenset(tools.kinds)
+    engine.gauges.append(tools.gauges)
     identity = WorkerIdentity(
         worker_id=LOCAL_WORKER,
         boot_id=new_uuid(),
@@ -181,7 +183,8 @@ async def _project(coordinator: Coordinator, projector: Projector) -> None:
     while True:
         await has_news.wait()
         has_news.clear()
-        await _catch_up(projector)
+        while events := await projector.advance():
+            coordinator.measures.tell("projected_events", events)
         await coordinator.held.clock.sleep(PROJECTION_PAUSE_SECONDS)
 
 

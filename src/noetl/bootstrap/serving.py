@@ -69,6 +69,7 @@ def api_services(engine: Engine) -> ApiServices:
         log=platform.log,
         projections=platform.projections,
         clock=engine.clock,
+        gauges=engine.gauges,
     )
     return ApiServices(
         scope=engine.settings.scope,

@@ -12,6 +12,7 @@ Measure = Literal[
     "frame_lease_expired",
     "turn_lost",
     "claim_refused",
+    "projected_events",
 ]
 Listener = Callable[[Measure, float], None]
 

@@ -43,6 +43,9 @@ class PythonTool:
                 raise _raised(answer.failure, process.take_output())
         return _result(answer)
 
+    def gauges(self) -> dict[str, float]:
+        return self._pool.gauges()
+
     async def close(self) -> None:
         await self._pool.close()
 

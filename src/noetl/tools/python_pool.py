@@ -32,6 +32,13 @@ class PythonPool:
                 else:
                     await process.end()
 
+    def gauges(self) -> dict[str, float]:
+        return {
+            "python_processes_busy": len(self._busy),
+            "python_processes_idle": len(self._idle),
+            "python_processes_max": self._services.python_processes_max,
+        }
+
     async def close(self) -> None:
         processes = [*self._idle, *self._busy]
         self._idle.clear()

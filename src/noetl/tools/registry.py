@@ -7,7 +7,7 @@ import importlib
 import importlib.metadata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from noetl.domain.playbook.wording import choices, nearest, shown
 from noetl.kernel.errors import SettingInvalid
@@ -58,6 +58,13 @@ class _FromEntryPoint:
                 " repair or remove the package that offers it",
             ) from error
         return cast(ToolFactory, factory)(services)
+
+
+@runtime_checkable
+class Gauged(Protocol):
+    """A tool that keeps something worth watching."""
+
+    def gauges(self) -> Mapping[str, float]: ...
 
 
 def _built_in(kind: str, module: str, name: str, extra: str | None = None) -> OnFirstUse[Tool]:
@@ -117,6 +124,14 @@ class Tools:
         if kind not in self._made:
             self._made[kind] = self._factory(kind)(self._services)
         return self._made[kind]
+
+    def gauges(self) -> dict[str, float]:
+        """What tools that were made can tell of themselves, by name."""
+        found: dict[str, float] = {}
+        for tool in self._made.values():
+            if isinstance(tool, Gauged):
+                found |= tool.gauges()
+        return found
 
     async def close(self) -> None:
         """Close what was made; one that fails to close does not keep the others open."""
