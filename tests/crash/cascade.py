@@ -38,7 +38,12 @@ async def _cancel(order: dict[str, Any]) -> None:
         scope = engine.settings.scope
         await engine.playbooks.register(scope, TREE)
         asleep = asyncio.Event()
-        engine.coordinator.listeners.append(lambda *_: _is_asleep(engine) and asleep.set())
+
+        def look(*_: object) -> None:
+            if _is_asleep(engine):
+                asleep.set()
+
+        engine.coordinator.listeners.append(look)
         root = await engine.starter.start(
             StartRequest(
                 scope=scope,
