@@ -105,7 +105,7 @@ class TableWriter:
         if not self._waiting:
             return
         # One batch is copied too: of a slice, Arrow would write the buffers that it was cut from.
-        whole = pa.concat_batches([*self._waiting, self._waiting[0].slice(0, 0)])
+        whole = pa.concat_batches(self._waiting)
         self._writer.write_batch(pa.RecordBatch.from_arrays(whole.columns, schema=self._schema))
         self._waiting.clear()
         self._waiting_rows = self._waiting_bytes = 0
