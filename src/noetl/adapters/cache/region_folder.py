@@ -27,6 +27,15 @@ class Listed(NamedTuple):
     size: int
     used_micros: int
 
+    def may_go(self, now_micros: int, idle_since: int) -> bool:
+        is_part = self.path.name.endswith(PART)
+        if self.used_micros > idle_since and not is_part:
+            return False  # without a look inside: most regions end here
+        region = self.region()
+        if isinstance(region, str):
+            return False  # of another build: the sweep knows when
+        return is_dead(region.producer) if is_part else region.lease_micros <= now_micros
+
     def region(self) -> Region | str:
         try:
             descriptor = open_region(self.path)
@@ -78,14 +87,17 @@ class RegionFolder:
                         used = facts.st_mtime_ns // 1_000
                         yield Listed(Path(entry.path), facts.st_size, used)
 
-    def reserve(self, name: str, region: Region, now_micros: int, *, may_evict: bool) -> Room:
-        """A file of the region's size: from now on it counts, whoever else asks."""
+    def reserve(self, name: str, region: Region, now_micros: int, idle_since: int) -> Room:
+        """A file of the region's size: from now on it counts, whoever else asks.
+
+        Regions past their lease make room for it if nobody has used them since `idle_since`.
+        """
         size = region.data_offset + region.byte_length
         part = self._folder / f"{name}.{os.getpid()}.{next(_parts)}{PART}"
         with locked(self._lock_path):
             listed = list(self.listed())
             excess = sum(each.size for each in listed) + size - self._budget_bytes
-            evicted = self._free(listed, excess, now_micros, may_evict) if excess > 0 else 0
+            evicted = _free(listed, excess, now_micros, idle_since) if excess > 0 else 0
             if evicted is None:
                 return Room(None, part)
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -108,22 +120,17 @@ class RegionFolder:
         with locked(self._lock_path):
             return _unlink([each for each in self.listed() if is_over(each)])
 
-    def _free(
-        self, listed: list[Listed], excess: int, now_micros: int, may_evict: bool
-    ) -> int | None:
-        """Make `excess` bytes free, or nothing at all if that much cannot be made free."""
-        over: list[Listed] = []
-        idle: list[Listed] = []
-        for each in sorted(listed, key=lambda each: each.used_micros):
-            region = each.region()
-            if isinstance(region, str):
-                continue
-            if region.valid_micros <= now_micros or _is_orphan(each, region):
-                over.append(each)
-            elif region.lease_micros <= now_micros and not each.path.name.endswith(PART):
-                idle.append(each)
-        victims = _enough(over + idle if may_evict else over, excess)
-        return None if victims is None else _unlink(victims)
+
+def _free(listed: list[Listed], excess: int, now_micros: int, idle_since: int) -> int | None:
+    """Make `excess` bytes free, or nothing at all if that much cannot be made free."""
+    victims: list[Listed] = []
+    for each in sorted(listed, key=lambda each: each.used_micros):
+        if excess <= 0:
+            break
+        if each.may_go(now_micros, idle_since):
+            victims.append(each)
+            excess -= each.size
+    return _unlink(victims) if excess <= 0 else None
 
 
 def open_region(path: Path, extra_flags: int = os.O_RDONLY) -> int:
@@ -133,20 +140,6 @@ def open_region(path: Path, extra_flags: int = os.O_RDONLY) -> int:
         os.close(descriptor)
         raise PermissionError(f"{path} belongs to another user")
     return descriptor
-
-
-def _is_orphan(listed: Listed, region: Region) -> bool:
-    return listed.path.name.endswith(PART) and is_dead(region.producer)
-
-
-def _enough(candidates: list[Listed], excess: int) -> list[Listed] | None:
-    victims = []
-    for each in candidates:
-        if excess <= 0:
-            break
-        victims.append(each)
-        excess -= each.size
-    return victims if excess <= 0 else None
 
 
 def _unlink(victims: list[Listed]) -> int:

@@ -1,8 +1,9 @@
 """ResultCache in the shared memory of a node: files in `/dev/shm` that every process may map.
 
 A region whose producer holds a lease stays; past its lease it makes room, the least recently used
-first; past the grace it is gone. What a reader brings back from below holds no lease, and takes
-another's room only when it was missed before: a scan that reads everything once evicts nothing.
+first; past the grace it is gone. What a reader brings back from below holds no lease. It takes the
+room only of what nobody has used since the reader missed it before: reading everything once, or in
+turn again and again, evicts nothing.
 """
 
 import errno
@@ -30,7 +31,6 @@ BUDGET_BYTES = 1024 * 1024 * 1024
 GRACE_SECONDS = 30.0
 KEEP_SECONDS = 300.0
 MISSES_REMEMBERED_MAX = 4_096
-MISSES_BEFORE_EVICTING = 2
 
 _WRITE_BYTES = 16 * 1024 * 1024
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EFBIG}
@@ -54,7 +54,7 @@ class SharedMemoryResultCache:
         self._folder = RegionFolder(options.folder, options.home_id, options.budget_bytes)
         self._node = regions.node_digest(options.node_id)
         self._tally = Tally(LAYER, options.budget_bytes)
-        self._missed: OrderedDict[str, int] = OrderedDict()
+        self._missed: OrderedDict[str, tuple[int, int]] = OrderedDict()  # the last two times
         self._lock = Lock()
 
     def get(self, key: CacheKey, hint: IpcHint | None = None, /) -> CachedBytes | None:
@@ -173,8 +173,9 @@ class SharedMemoryResultCache:
             return None
         name = self._folder.name(key)
         is_leased = offering.lease_expires_at is not None
-        may_evict = is_leased or self._was_missed(name)
-        room = self._folder.reserve(name, region, self._now_micros(), may_evict=may_evict)
+        now = self._now_micros()
+        idle_since = now if is_leased else self._missed_before(name)
+        room = self._folder.reserve(name, region, now, idle_since)
         self._tally.evicted(room.evicted)
         if room.descriptor is None:
             return "budget" if is_leased else "full"  # only the first is a reason for alarm
@@ -232,14 +233,17 @@ class SharedMemoryResultCache:
         os.utime(descriptor, ns=(used_ns, used_ns))
 
     def _remember(self, name: str) -> None:
+        now = self._now_micros()
         with self._lock:
-            self._missed[name] = self._missed.pop(name, 0) + 1
+            _, before = self._missed.pop(name, (0, 0))
+            self._missed[name] = (before, now)
             if len(self._missed) > MISSES_REMEMBERED_MAX:
                 self._missed.popitem(last=False)
 
-    def _was_missed(self, name: str) -> bool:
+    def _missed_before(self, name: str) -> int:
+        """When it was missed the time before the last; 0 if it was not."""
         with self._lock:
-            return self._missed.get(name, 0) >= MISSES_BEFORE_EVICTING
+            return self._missed.get(name, (0, 0))[0]
 
     def _now_micros(self) -> int:
         return regions.micros(self._now())
