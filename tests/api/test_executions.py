@@ -1,8 +1,10 @@
 """Executions over HTTP: started, watched, ended, replayed."""
 
+import asyncio
 from typing import Any
 
-from tests.api.running import FAILING, HELLO, WAITING, Api
+from noetl.bootstrap.settings import Settings
+from tests.api.running import FAILING, HELLO, WAITING, Api, running_api
 
 
 async def test_an_execution_runs_to_its_end(api: Api) -> None:
@@ -98,6 +100,32 @@ async def test_many_start_at_once_and_each_is_answered(api: Api) -> None:
     assert (answer["count"], answer["started"], answer["failed"]) == (3, 2, 1)
     assert [item["status"] for item in answer["results"]] == ["started", "failed", "started"]
     assert answer["results"][1]["code"] == "entry_not_found"
+
+
+async def test_a_key_starts_one_execution(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+    keyed = {"path": "tests/hello", "dedup": {"key": "order 7", "window_secs": 3600}}
+
+    at_once = await asyncio.gather(*(api.post("/api/execute", **keyed) for _ in range(5)))
+    batch = await api.post("/api/execute/batch", executions=[keyed, {"path": "tests/hello"}])
+    refused = await api.call("POST", "/api/execute", json={**keyed, "dedup": {"key": ""}})
+
+    assert sorted(each["status"] for each in at_once) == ["duplicate"] * 4 + ["started"]
+    assert len({each["execution_id"] for each in at_once}) == 1
+    assert (batch["started"], batch["duplicates"], batch["failed"]) == (1, 1, 0)
+    assert batch["results"][0]["execution_id"] == at_once[0]["execution_id"]
+    assert refused.status == 422
+
+
+async def test_a_key_is_known_after_a_restart(settings: Settings) -> None:
+    async with running_api(settings) as api:
+        await api.post("/api/catalog/register", content=HELLO)
+        first = await api.post("/api/execute", path="tests/hello", dedup={"key": "order 7"})
+    async with running_api(settings) as api:
+        again = await api.post("/api/execute", path="tests/hello", dedup={"key": "order 7"})
+
+    assert again["execution_id"] == first["execution_id"]
+    assert (first["status"], again["status"]) == ("started", "duplicate")
 
 
 async def test_a_running_execution_is_explained_paused_and_cancelled(api: Api) -> None:

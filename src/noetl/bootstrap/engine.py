@@ -34,6 +34,7 @@ from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
+from noetl.runtime.start_keys import StartKeys
 from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools, tool_factories
@@ -105,7 +106,8 @@ def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
             snapshots=platform.snapshots,
         )
     )
-    starter = Starter(coordinator, new_uuid, template_environment(settings))
+    keys = StartKeys(platform.projections, clock, platform.new_id)
+    starter = Starter(coordinator, new_uuid, template_environment(settings), keys)
     return Engine(
         settings=settings,
         platform=platform,

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from noetl.domain.events import PlaybookInitialized
+from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.execution.rows import Surface
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.projection import ProjectionRecord
@@ -22,6 +24,8 @@ PROJECTION_TYPES: dict[Surface, str] = {
 SCOPES = "scope"
 NO_TENANT = Scope("", "")
 """Where the read models keep which scopes there are; nobody's own scope is named so."""
+
+START_KEYS = "start_key"
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
@@ -60,6 +64,26 @@ def scope_record(first: ProjectionRecord) -> ProjectionRecord:
         projection_type=SCOPES,
         projection_id="/".join(first.scope),
         version=first.position,
+        canonical=canonical,
+        checksum=canonical_json.sha256_hex(canonical),
+    )
+
+
+def start_key_record(first: RecordedEvent, position: int) -> ProjectionRecord | None:
+    """Which execution was started under a key, and when; None when it was started without one."""
+    event, envelope = first.event, first.envelope
+    if not isinstance(event, PlaybookInitialized) or event.start_key is None:
+        return None
+    started = {"execution_id": envelope.execution_id, "started_at": envelope.event_time}
+    canonical = canonical_json.encode_recorded(started)
+    return ProjectionRecord(
+        scope=envelope.scope,
+        projection_type=START_KEYS,
+        projection_id=event.start_key,
+        execution_id=envelope.execution_id,
+        version=position,
+        position=position,
+        source_event_id=envelope.event_id,
         canonical=canonical,
         checksum=canonical_json.sha256_hex(canonical),
     )

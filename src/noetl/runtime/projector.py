@@ -17,7 +17,7 @@ from noetl.domain.execution.rows import SURFACES, Surface
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtPosition, StoredEvent
 from noetl.domain.projection import Cursor, ProjectionRecord
-from noetl.domain.read_models import SourcePlace, record_of, scope_record
+from noetl.domain.read_models import SourcePlace, record_of, scope_record, start_key_record
 from noetl.domain.snapshots import INTERVAL_EVENTS, is_due
 from noetl.kernel.errors import LogReplaced, NoETLError
 from noetl.kernel.ids import ExecutionId
@@ -145,6 +145,8 @@ def _project(known: _Known, rows: list[StoredEvent]) -> Iterator[ProjectionRecor
     for stored in rows:
         recorded = open_stored(stored)
         evolve(accumulator, recorded.envelope, recorded.event)
+        if (started := start_key_record(recorded, stored.position)) is not None:
+            yield started
     last = rows[-1]
     place = SourcePlace(
         recorded.envelope.scope, last.stream_version, last.position, recorded.envelope.event_id

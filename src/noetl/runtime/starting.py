@@ -12,11 +12,12 @@ from noetl.domain.catalog import CatalogEntry
 from noetl.domain.events import PlaybookInitialized
 from noetl.domain.events.envelope import Source
 from noetl.kernel import canonical_json
-from noetl.kernel.errors import EventInvalid, RequestInvalid, VersionConflict
+from noetl.kernel.errors import EventInvalid, InvariantBroken, RequestInvalid, VersionConflict
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.running import Running
+from noetl.runtime.start_keys import StartedOnce, StartKey, StartKeys
 from noetl.runtime.turn import Turn
 from noetl.templates.bindings import Bindings
 from noetl.templates.chance import Chance
@@ -38,6 +39,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     payload: dict[str, Any] = {}
     execution_id: ExecutionId | None = None  # given by a parent, so that asking twice starts once
     parent_execution_id: ExecutionId | None = None
+    start_key: str | None = None  # recorded, so that asking again after a restart finds it
 
 
 class Starter:
@@ -46,10 +48,23 @@ class Starter:
         coordinator: Coordinator,
         new_uuid: Callable[[], str],
         env: Mapping[str, str] | None = None,
+        keys: StartKeys | None = None,
     ) -> None:
         self._coordinator = coordinator
         self._new_uuid = new_uuid
         self._env = dict(env or {})
+        self._keys = keys
+
+    async def start_once(self, request: StartRequest, key: StartKey) -> StartedOnce:
+        """Start it, unless an execution was started under the same key within its window."""
+        if self._keys is None:
+            raise InvariantBroken("whoever starts by key needs the read models that know the keys")
+        keyed = msgspec.structs.replace(request, start_key=key.key)
+        return await self._keys.start(
+            request.scope,
+            key,
+            lambda execution: self.start(msgspec.structs.replace(keyed, execution_id=execution)),
+        )
 
     async def start(self, request: StartRequest) -> ExecutionId:
         """Returns once the first events are durable. An id that runs already is left alone."""
@@ -112,6 +127,7 @@ class Starter:
             env=self._env,
             job_uuid=job_uuid,
             parent_execution_id=request.parent_execution_id,
+            start_key=request.start_key,
         )
 
 

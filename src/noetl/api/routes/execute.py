@@ -1,6 +1,7 @@
 """Executions begin here, one by one or many at once."""
 
 import asyncio
+from collections import Counter
 from typing import Annotated, Any
 
 import msgspec
@@ -10,9 +11,18 @@ from noetl.api.routes.catalog import Version, version_of
 from noetl.api.services import ApiServices
 from noetl.kernel.errors import InvariantBroken, NoETLError
 from noetl.kernel.ids import ExecutionId
+from noetl.runtime.start_keys import StartedOnce, StartKey
 from noetl.runtime.starting import StartRequest
 
 BATCH_MAX = 1_000
+STARTED, DUPLICATE, FAILED = "started", "duplicate", "failed"
+
+
+class Dedup(msgspec.Struct, frozen=True, kw_only=True):
+    """The same key within the window (for ever, when there is none) is the same execution."""
+
+    key: str
+    window_secs: float | None = None
 
 
 class Execute(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,11 +34,12 @@ class Execute(msgspec.Struct, frozen=True, kw_only=True):
     payload: dict[str, Any] | None = None
     workload: dict[str, Any] | None = None
     parent_execution_id: str | None = None
+    dedup: Dedup | None = None
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: ExecutionId
-    status: str = "started"
+    status: str = STARTED
     commands_generated: int = 0
 
 
@@ -53,10 +64,12 @@ class BatchStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def execute(asked: Asked[Execute, Nothing]) -> Started:
-    execution = await _start(asked.services, asked.body)
-    running = asked.services.coordinator.running.get(execution)
+    once = await _start(asked.services, asked.body)
+    if once.is_duplicate:
+        return Started(execution_id=once.execution_id, status=DUPLICATE)
+    running = asked.services.coordinator.running.get(once.execution_id)
     commands = 0 if running is None else len(running.state.commands)
-    return Started(execution_id=execution, commands_generated=commands)
+    return Started(execution_id=once.execution_id, commands_generated=commands)
 
 
 async def batch(asked: Asked[Batch, Nothing]) -> BatchStarted:
@@ -65,34 +78,42 @@ async def batch(asked: Asked[Batch, Nothing]) -> BatchStarted:
     results = await asyncio.gather(
         *(_item(asked.services, index, each) for index, each in enumerate(wanted))
     )
-    started = sum(item.execution_id is not None for item in results)
+    statuses = Counter(item.status for item in results)
     return BatchStarted(
-        count=len(wanted), started=started, failed=len(wanted) - started, results=results
+        count=len(wanted),
+        started=statuses[STARTED],
+        failed=statuses[FAILED],
+        duplicates=statuses[DUPLICATE],
+        results=results,
     )
 
 
 async def _item(services: ApiServices, index: int, wanted: Execute) -> BatchItem:
     try:
-        execution = await _start(services, wanted)
+        once = await _start(services, wanted)
     except InvariantBroken:
         raise
     except NoETLError as error:
-        return BatchItem(index=index, status="failed", code=error.code, error=str(error))
-    return BatchItem(index=index, status="started", execution_id=execution)
+        return BatchItem(index=index, status=FAILED, code=error.code, error=str(error))
+    status = DUPLICATE if once.is_duplicate else STARTED
+    return BatchItem(index=index, status=status, execution_id=once.execution_id)
 
 
-async def _start(services: ApiServices, wanted: Execute) -> ExecutionId:
+async def _start(services: ApiServices, wanted: Execute) -> StartedOnce:
     parent = wanted.parent_execution_id
-    return await services.starter.start(
-        StartRequest(
-            scope=services.scope,
-            path=wanted.path,
-            catalog_id=None if wanted.catalog_id is None else str(wanted.catalog_id),
-            version=version_of(wanted.version),
-            payload={**(wanted.workload or {}), **(wanted.payload or {})},
-            parent_execution_id=None if parent is None else ExecutionId(parent),
-        )
+    request = StartRequest(
+        scope=services.scope,
+        path=wanted.path,
+        catalog_id=None if wanted.catalog_id is None else str(wanted.catalog_id),
+        version=version_of(wanted.version),
+        payload={**(wanted.workload or {}), **(wanted.payload or {})},
+        parent_execution_id=None if parent is None else ExecutionId(parent),
     )
+    dedup = wanted.dedup
+    if dedup is None:
+        return StartedOnce(await services.starter.start(request), is_duplicate=False)
+    key = StartKey(key=dedup.key, window_seconds=dedup.window_secs)
+    return await services.starter.start_once(request, key)
 
 
 ROUTES = (

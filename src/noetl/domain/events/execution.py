@@ -23,6 +23,7 @@ class PlaybookInitialized(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     job_uuid: str | None = None
     parent_execution_id: ExecutionId | None = None
     parent_step: StepName | None = None
+    start_key: str | None = None  # whoever asks again with it gets this execution
 
 
 class PlaybookCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
