@@ -65,6 +65,12 @@ test: check ## Everything CI runs: setup, check, the whole suite
 test-unit: setup ## The fast tests: no server, no process
 	.venv/bin/python -m pytest tests/unit
 
+# One after the other: each fills a small machine.
+.PHONY: test-cluster
+test-cluster: setup ## Spark on a real standalone cluster, then on a real Connect server
+	.venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py
+	.venv/bin/python -m pytest -m cluster tests/spark/test_connect.py
+
 .PHONY: bench
 bench: setup ## Benchmarks as JSON lines on stdout (ONLY=<prefix> picks some)
 	@.venv/bin/python -m benchmarks --only "$(ONLY)"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 HEAVY = {"aiohttp", "asyncpg", "duckdb", "nats", "obstore", "prometheus_client", "rich"}
-HEAVY |= {"starlette", "uvicorn"}
+HEAVY |= {"py4j", "pyspark", "starlette", "uvicorn"}
 
 
 def loaded(*modules: str) -> set[str]:

@@ -74,6 +74,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     python_memory_mb: Annotated[
         int, msgspec.Meta(description="Memory that one such process may use.", ge=64)
     ] = 2_048
+    spark_master: Annotated[
+        str,
+        msgspec.Meta(
+            description="Where Spark runs: this machine, or `spark://…`, `k8s://…`, `yarn`, `sc://…`."
+        ),
+    ] = ""
+    spark_memory_mb: Annotated[
+        int,
+        msgspec.Meta(description="Memory of Spark's driver, and of each executor.", ge=512),
+    ] = 1_024
+    spark_conf: Annotated[
+        str,
+        msgspec.Meta(description="More settings of Spark: `name=value`, semicolons between them."),
+    ] = ""
+    java_home: Annotated[
+        str,
+        msgspec.Meta(description="The Java for Spark; by default JAVA_HOME, PATH or the wheel."),
+    ] = ""
     template_env: Annotated[
         str,
         msgspec.Meta(description="Environment variables that templates may read: names, commas."),
@@ -126,8 +144,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        for name in ("secret_key", "api_key", "internal_key"):
-            shown[name] = None if shown[name] is None else "***"
+        for name in ("secret_key", "api_key", "internal_key", "spark_master", "spark_conf"):
+            shown[name] = "***" if shown[name] else shown[name]
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @property
@@ -188,6 +206,12 @@ def child_environment() -> dict[str, str]:
     """What programs started by tools get: enough to find programs and a language, no secrets."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
     return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def spark_environment() -> dict[str, str]:
+    """What Spark's driver gets, and code of playbooks in its workers: no secrets either."""
+    kept = ("JAVA_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "KUBECONFIG")
+    return child_environment() | {name: os.environ[name] for name in kept if name in os.environ}
 
 
 def _nearest(name: str, known: list[str]) -> str:

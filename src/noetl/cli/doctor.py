@@ -7,21 +7,24 @@ import click
 import msgspec
 
 from noetl.cli import options
-from noetl.cli.doctor_checks import Finding, examine
+from noetl.cli.doctor_checks import examine
+from noetl.cli.doctor_findings import Finding
 from noetl.cli.output import print_json, say, shown
 
 
 @click.command()
+@click.option("--spark", "with_spark", is_flag=True, help="Start Spark, run one slot, end it.")
 @options.as_json
-def doctor(as_json: bool) -> None:
-    """Check settings, home, log, payload store, clock, Python, extras and disk.
+def doctor(with_spark: bool, as_json: bool) -> None:
+    """Check settings, home, log, payload store, clock, Python, extras, Java, Spark and disk.
 
     Each line says ok, warn or bad, and what to do. Exit code 1 when something is bad.
 
     \b
     noetl doctor --json
+    noetl doctor --spark
     """
-    findings = asyncio.run(examine())
+    findings = asyncio.run(examine(with_spark=with_spark))
     is_sound = all(finding.verdict != "bad" for finding in findings)
     if as_json:
         print_json({"ok": is_sound, "checks": [msgspec.to_builtins(each) for each in findings]})

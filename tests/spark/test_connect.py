@@ -1,0 +1,118 @@
+"""Slots on a Spark Connect server, which outlives the drivers that come and go."""
+
+import asyncio
+import os
+import signal
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from noetl.kernel.errors import (
+    SparkDriverLost,
+    SparkJobCancelled,
+    SparkJobFailed,
+    SparkStartFailed,
+)
+from noetl.servers.java import Java
+from noetl.servers.spark_cluster import SparkConnectServer
+from noetl.spark.driver import SparkDriver
+from noetl.spark.session import SparkSettings
+from tests.servers.processes import family_of, survivors
+from tests.spark.driving import FUNCTIONS, driver_on, job, system_java, wait_for_slots
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory) -> Java:
+    return system_java(tmp_path_factory.mktemp("java"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, java: Java) -> Iterator[SparkConnectServer]:
+    folder = tmp_path_factory.mktemp("connect")
+    with SparkConnectServer(folder, java) as running:
+        yield running
+        family = family_of(running.pid)
+    assert survivors(family) == []
+    assert [path.name for path in folder.rglob("*") if path.is_file()] == ["spark-connect.log"]
+
+
+def client_of(server: SparkConnectServer, java: Java, *more: Path) -> SparkDriver:
+    files = (str(FUNCTIONS), *map(str, more))
+    return driver_on(java, SparkSettings(master=server.url, py_files=files))
+
+
+async def test_slots_run_with_the_code_that_was_shipped(
+    server: SparkConnectServer, java: Java
+) -> None:
+    async with client_of(server, java) as driver:
+        said = await (await driver.submit(job("shipped", "surroundings"))).wait()
+        places = [Path(msgspec.json.decode(each.summary)["noetl"]) for each in said]
+        assert {place.parents[1].suffix for place in places} == {".zip"}
+
+        again = await (await driver.submit(job("again", "fail_once"))).wait()
+        assert [each.incarnation for each in again] == [1, 1]
+
+
+async def test_jobs_are_cancelled_also_those_of_a_driver_that_was_killed(
+    server: SparkConnectServer, java: Java, tmp_path: Path
+) -> None:
+    where = str(tmp_path).encode()
+    async with client_of(server, java) as driver:
+        ours = await driver.submit(job("ours", "wait_for_file", slots=1, argument=where))
+        held = await driver.submit(job("held", "wait_for_file", slots=1, argument=where))
+        workers = await asyncio.to_thread(wait_for_slots, tmp_path, "held", 1)
+        await asyncio.to_thread(wait_for_slots, tmp_path, "ours", 1)
+
+        await driver.cancel("ours")
+        with pytest.raises(SparkJobCancelled):
+            await ours.wait()
+
+        assert driver.pid is not None
+        os.kill(driver.pid, signal.SIGKILL)
+        with pytest.raises(SparkDriverLost):
+            await held.wait()
+        slot = [each for each in family_of(server.pid) if each.pid == workers[0]]
+        assert len(slot) == 1
+
+        await driver.cancel("held", session_id=held.session_id)
+        assert await asyncio.to_thread(survivors, slot) == []
+        assert (await driver.session()).session_id != held.session_id
+
+
+async def test_a_slot_refuses_other_code_than_the_driver_has(
+    server: SparkConnectServer, java: Java, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("noetl/__init__.py", '__version__ = "9.9.9"\n')
+    async with client_of(server, java, other) as driver:
+        handle = await driver.submit(job("other", "echo", slots=1))
+        with pytest.raises(SparkJobFailed, match=r"has noetl 9\.9\.9 where the driver has"):
+            await handle.wait()
+
+
+async def test_who_does_not_know_the_token_is_refused(
+    server: SparkConnectServer, java: Java
+) -> None:
+    settings = SparkSettings(master=server.url.replace("token=", "token=guessed"))
+    async with driver_on(java, settings) as driver:
+        with pytest.raises(SparkStartFailed, match="authentication"):
+            await driver.session()
+
+
+async def test_a_server_that_came_back_gets_a_new_session(
+    server: SparkConnectServer, java: Java
+) -> None:
+    async with client_of(server, java) as driver:
+        await (await driver.submit(job("before", "echo", slots=1))).wait()
+        server.kill()
+        server.start()
+        lost = await driver.submit(job("lost", "echo", slots=1))
+        with pytest.raises(SparkDriverLost):
+            await lost.wait()
+        assert len(await (await driver.submit(job("after", "echo", slots=1))).wait()) == 1

@@ -1,0 +1,100 @@
+"""Slots on a standalone cluster: a master, two workers, and executors below them."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+import pytest_asyncio
+
+from noetl.servers.spark_cluster import SparkCluster
+from noetl.spark.driver import SparkDriver
+from noetl.spark.session import SparkSettings
+from tests.servers.processes import family_of, survivors
+from tests.spark.driving import (
+    FUNCTIONS,
+    MEMORY_MB,
+    driver_on,
+    job,
+    listening_addresses,
+    system_java,
+    wait_for_slots,
+)
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    with SparkCluster(folder, system_java(folder / "java")) as running:
+        servers = [running.master, *running.workers]
+        yield running
+        family = [process for server in servers for process in family_of(server.pid)]
+    assert survivors(family) == []
+    left = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert left == {"spark-master.log", "spark-worker.log"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def driver(
+    cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[SparkDriver]:
+    settings = SparkSettings(
+        master=cluster.url,
+        memory_mb=MEMORY_MB,
+        conf=cluster.settings,
+        py_files=(str(FUNCTIONS),),
+    )
+    java = system_java(tmp_path_factory.mktemp("java"))
+    async with driver_on(java, settings) as running:
+        yield running
+
+
+def executors(cluster: SparkCluster) -> list[psutil.Process]:
+    return [
+        process
+        for worker in cluster.workers
+        for process in psutil.Process(worker.pid).children()
+        if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
+    ]
+
+
+async def test_slots_run_on_executors_with_the_code_that_was_shipped(
+    driver: SparkDriver, cluster: SparkCluster
+) -> None:
+    handle = await driver.submit(job("shipped", "surroundings"))
+    said = [msgspec.json.decode(each.summary) for each in await handle.wait()]
+    assert {Path(each["noetl"]).parents[1].name.split("-")[0] for each in said} == {"noetl"}
+    assert all(Path(each["noetl"]).parents[1].suffix == ".zip" for each in said)
+    assert len(executors(cluster)) == 2
+    for server in (cluster.master, *cluster.workers):
+        found = {each.removeprefix("::ffff:") for each in listening_addresses(server.pid)}
+        assert found == {"127.0.0.1"}
+
+
+async def test_a_slot_on_a_lost_executor_comes_back_as_its_next_incarnation(
+    driver: SparkDriver, cluster: SparkCluster, tmp_path: Path
+) -> None:
+    where = str(tmp_path).encode()
+    handle = await driver.submit(job("moved", "wait_for_file", slots=1, argument=where))
+    first = (await asyncio.to_thread(wait_for_slots, tmp_path, "moved", 1))[0]
+    for process in executors(cluster):
+        if first in {child.pid for child in process.children(recursive=True)}:
+            process.kill()
+    os.remove(tmp_path / "running-moved-0")
+    second = (await asyncio.to_thread(wait_for_slots, tmp_path, "moved", 1))[0]
+    (tmp_path / "go").touch()
+    [summary] = await handle.wait()
+    assert summary.incarnation == 1
+    assert second != first
+
+
+async def test_a_cancelled_job_ends(driver: SparkDriver, tmp_path: Path) -> None:
+    handle = await driver.submit(job("unwanted", "wait_for_file", argument=str(tmp_path).encode()))
+    await asyncio.to_thread(wait_for_slots, tmp_path, "unwanted", 2)
+    await driver.cancel("unwanted")
+    assert handle.is_over
