@@ -70,7 +70,9 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         platform = await stack.enter_async_context(open_platform(settings))
         engine = _built(settings, platform, home)
         engine.coordinator.listeners.append(tell_events)
-        projector = Projector(platform.log, platform.projections, platform.snapshots)
+        projector = Projector(
+            platform.log, platform.projections, platform.snapshots, now=platform.clock
+        )
         recovery = Recovery(engine.coordinator, projector, platform.projections)
         stack.push_async_callback(_catch_up, projector)
         stack.push_async_callback(engine.coordinator.drain)

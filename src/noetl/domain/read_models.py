@@ -1,15 +1,19 @@
 """Rows of a fold as records of read models: their type, their id, and when they are new."""
 
+from typing import Any
+
 import msgspec
 
 from noetl.domain.events import PlaybookInitialized
 from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.execution.fold import FOLD_VERSION
 from noetl.domain.execution.rows import Surface
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.projection import ProjectionRecord
 from noetl.domain.surfaces import ID_FIELDS, Row, plain
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import EventId, ExecutionId, object_key
+from noetl.kernel.instant import Instant, to_datetime
 from noetl.kernel.scope import Scope
 
 PROJECTION_TYPES: dict[Surface, str] = {
@@ -35,6 +39,7 @@ class SourcePlace(msgspec.Struct, frozen=True):
     version: int
     position: int
     event_id: EventId
+    meta: dict[str, Any] = {}
 
 
 def record_of(
@@ -52,7 +57,24 @@ def record_of(
         source_event_id=place.event_id,
         canonical=canonical,
         checksum=canonical_json.sha256_hex(canonical),
+        meta=place.meta,
     )
+
+
+def write_meta(
+    state: ExecutionState, place: SourcePlace, ingested_at: Instant, projected_at: Instant
+) -> dict[str, Any]:
+    """Of which events a record was made, by which fold, when, and how far behind the log."""
+    behind = to_datetime(projected_at) - to_datetime(ingested_at)
+    return {
+        "event_count": state.execution.event_count,
+        "source_event_id": place.event_id,
+        "position": place.position,
+        "event_time_watermark": state.now,
+        "fold_version": FOLD_VERSION,
+        "projected_at": projected_at,
+        "projection_lag_ms": max(0, round(behind.total_seconds() * 1_000)),
+    }
 
 
 def scope_record(first: ProjectionRecord) -> ProjectionRecord:

@@ -5,7 +5,7 @@ that have come far are frozen on the way, after their page is saved: appends nev
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 
@@ -17,10 +17,17 @@ from noetl.domain.execution.rows import SURFACES, Surface
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtPosition, StoredEvent
 from noetl.domain.projection import Cursor, ProjectionRecord
-from noetl.domain.read_models import SourcePlace, record_of, scope_record, start_key_record
+from noetl.domain.read_models import (
+    SourcePlace,
+    record_of,
+    scope_record,
+    start_key_record,
+    write_meta,
+)
 from noetl.domain.snapshots import INTERVAL_EVENTS, is_due
 from noetl.kernel.errors import LogReplaced, NoETLError
 from noetl.kernel.ids import ExecutionId
+from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
@@ -53,11 +60,14 @@ class Projector:
         snapshots: SnapshotStore | None = None,
         *,
         interval_events: int = INTERVAL_EVENTS,
+        now: Callable[[], Instant] | None = None,
     ) -> None:
+        """Without a clock a record says that it was made when its last event was recorded."""
         self._log = log
         self._projections = projections
         self._snapshots = snapshots
         self._interval_events = interval_events
+        self._now = now
         self._replay = Replay(log, snapshots)
         self._scopes: set[Scope] = set()  # those that the read models know
         self._known: OrderedDict[ExecutionId, _Known] = OrderedDict()
@@ -81,7 +91,8 @@ class Projector:
                     _Known(ExecutionState(), {}) if is_new else await self._at(execution, cursor)
                 )
             known.move_to_end(execution)
-            records += _project(known[execution], rows)
+            projected_at = rows[-1].ingest_time if self._now is None else self._now()
+            records += _project(known[execution], rows, projected_at)
         if page:
             cursor = msgspec.structs.replace(cursor, position=page[-1].position)
             await self._projections.save([*records, *self._new_scopes(records)], cursor)
@@ -138,7 +149,9 @@ def _by_execution(page: list[StoredEvent]) -> Iterable[tuple[ExecutionId, list[S
         yield execution, list(rows)
 
 
-def _project(known: _Known, rows: list[StoredEvent]) -> Iterator[ProjectionRecord]:
+def _project(
+    known: _Known, rows: list[StoredEvent], projected_at: Instant
+) -> Iterator[ProjectionRecord]:
     """Records of the rows that ended on this page and of the open rows that changed."""
     finished: list[tuple[Surface, msgspec.Struct]] = []
     accumulator = Accumulator(known.state, lambda surface, row: finished.append((surface, row)))
@@ -151,6 +164,8 @@ def _project(known: _Known, rows: list[StoredEvent]) -> Iterator[ProjectionRecor
     place = SourcePlace(
         recorded.envelope.scope, last.stream_version, last.position, recorded.envelope.event_id
     )
+    meta = write_meta(known.state, place, last.ingest_time, projected_at)
+    place = msgspec.structs.replace(place, meta=meta)
     for surface, row in finished:
         record = record_of(surface, row, known.state, place)
         known.saved.pop(record.projection_id, None)

@@ -10,12 +10,14 @@ from noetl.adapters.memory.projection_store import MemoryProjectionStore
 from noetl.adapters.memory.snapshot_store import MemorySnapshotStore
 from noetl.domain.events import BusinessObjectChanged
 from noetl.domain.events.envelope import Draft
+from noetl.domain.execution.fold import FOLD_VERSION
 from noetl.domain.execution.rows import SURFACES, Surface
 from noetl.domain.log import EMPTY_STREAM, Append, Appended, AtEvent
 from noetl.domain.projection import Cursor, ProjectionQuery, ProjectionRecord
 from noetl.domain.read_models import NO_TENANT, PROJECTION_TYPES, SCOPES
 from noetl.domain.snapshots import Snapshot
 from noetl.domain.surfaces import Row, live_checksum_bundle
+from noetl.kernel.canonical_json import sha256_hex
 from noetl.kernel.errors import LogReplaced, LogUnavailable, StoreUnavailable
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant
@@ -270,3 +272,27 @@ async def test_the_read_models_know_which_scopes_there_are(log: MemoryEventLog) 
     (known,) = await store.query(ProjectionQuery(scope=NO_TENANT, projection_type=SCOPES))
 
     assert known.state == {"tenant_id": "default", "organization_id": "default"}
+
+
+async def test_every_record_says_of_which_events_it_was_made_and_when(
+    log: MemoryEventLog,
+) -> None:
+    store = MemoryProjectionStore()
+    late = Instant("2026-01-01T00:00:01.500000Z")
+    await catch_up(Projector(log, store, now=lambda: late), 1_000)
+
+    record = await store.load(DEFAULT_SCOPE, "execution", FIRST)
+
+    drafts = list(story(FIRST))
+    assert record is not None
+    assert record.meta == {
+        "event_count": len(drafts),
+        "source_event_id": drafts[-1].event_id,
+        "position": len(drafts),
+        "event_time_watermark": drafts[-1].event_time,
+        "fold_version": FOLD_VERSION,
+        "projected_at": late,
+        "projection_lag_ms": 1_500,
+    }
+    assert (record.position, record.source_event_id) == (len(drafts), drafts[-1].event_id)
+    assert record.checksum == sha256_hex(record.canonical)
