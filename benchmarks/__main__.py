@@ -5,7 +5,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from benchmarks import append, fold, lookup, playbooks, recovery, replay
+from benchmarks import append, fold, lookup, playbooks, recovery, replay, shared_memory
 from benchmarks.measurement import Measurement, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **lookup.BENCHMARKS,
     **playbooks.BENCHMARKS,
     **recovery.BENCHMARKS,
+    **shared_memory.BENCHMARKS,
 }
 
 
