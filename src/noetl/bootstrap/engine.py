@@ -17,6 +17,7 @@ from noetl.bootstrap.home import Home
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
 from noetl.bootstrap.sweeping import sweep
+from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.domain.log import SealedEvent
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel import instant
@@ -24,6 +25,7 @@ from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
+from noetl.ports.telemetry import Telemetry
 from noetl.ports.tool_services import ToolServices
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator, Held
@@ -34,6 +36,7 @@ from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
 from noetl.runtime.recovery import Recovery
+from noetl.runtime.spans import ExecutionSpans
 from noetl.runtime.start_keys import StartKeys
 from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
@@ -67,9 +70,13 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
     """Takes the home, goes on with what was running, and serves until the block ends."""
     async with AsyncExitStack() as stack:
         home = stack.enter_context(Home(Path(settings.home)).held())
+        telemetry = open_telemetry(settings, SystemClock(), "server")
+        stack.push_async_callback(telemetry.close)
         platform = await stack.enter_async_context(open_platform(settings))
-        engine = _built(settings, platform, home)
+        engine = _built(settings, platform, home, telemetry)
         engine.coordinator.listeners.append(tell_events)
+        if engine.coordinator.held.terms.is_traced:
+            engine.coordinator.listeners.append(ExecutionSpans(engine.coordinator, telemetry).hear)
         projector = Projector(
             platform.log, platform.projections, platform.snapshots, now=platform.clock
         )
@@ -92,10 +99,14 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         yield engine
 
 
-def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
+def _built(settings: Settings, platform: Platform, home: Home, telemetry: Telemetry) -> Engine:
     clock = SystemClock()
     playbooks = Playbooks(platform.catalog, platform.payloads, is_other_kind)
-    terms = LeaseTerms(lease_seconds=settings.lease_seconds, attempts_max=settings.attempts_max)
+    terms = LeaseTerms(
+        lease_seconds=settings.lease_seconds,
+        attempts_max=settings.attempts_max,
+        is_traced=settings.otlp_endpoint is not None,
+    )
     coordinator = Coordinator(
         Held(
             log=platform.log,
@@ -105,6 +116,7 @@ def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
             new_id=platform.new_id,
             processors=settings.processors,
             terms=terms,
+            telemetry=telemetry,
             snapshots=platform.snapshots,
         )
     )
@@ -128,6 +140,7 @@ def _built(settings: Settings, platform: Platform, home: Home) -> Engine:
 async def _working(engine: Engine) -> AsyncIterator[None]:
     """A worker of our own. It drains before the coordinator stops listening."""
     settings, platform = engine.settings, engine.platform
+    telemetry = engine.coordinator.held.telemetry
     tools = Tools(
         ToolServices(
             payloads=platform.payloads,
@@ -151,12 +164,17 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
     services = WorkerServices(
         desk=engine.desk,
         pipelines=Interpreter(
-            tools, platform.credentials, platform.payloads, engine.clock, new_uuid
+            traced(tools, telemetry),
+            platform.credentials,
+            platform.payloads,
+            engine.clock,
+            new_uuid,
         ),
         playbooks=engine.playbooks,
         payloads=platform.payloads,
         journal=engine.journal,
         clock=engine.clock,
+        telemetry=telemetry,
     )
     worker = Worker(identity, services)
     try:

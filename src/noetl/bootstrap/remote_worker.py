@@ -14,6 +14,7 @@ from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.platform import open_objects
 from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
+from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
 from noetl.client.frame_journal import HttpFrameJournal
@@ -54,17 +55,20 @@ async def run_worker(
         stack.push_async_callback(objects.close)
         payloads = ObjectPayloadStore(objects)
         clock = SystemClock()
+        telemetry = open_telemetry(settings, clock, "worker")
+        stack.push_async_callback(telemetry.close)
         desk = HttpWorkDesk(connection)
         tools = Tools(_tool_services(settings, payloads, clock, desk))
         stack.push_async_callback(tools.close)
         credentials = HttpCredentialStore(connection, settings.scope)
         services = WorkerServices(
             desk=desk,
-            pipelines=Interpreter(tools, credentials, payloads, clock, new_uuid),
+            pipelines=Interpreter(traced(tools, telemetry), credentials, payloads, clock, new_uuid),
             playbooks=HttpPlaybooks(connection),
             payloads=payloads,
             journal=HttpFrameJournal(connection),
             clock=clock,
+            telemetry=telemetry,
         )
         identity = _identity(settings, slots, tools.kinds, named or Named())
         await _work(Worker(identity, services))

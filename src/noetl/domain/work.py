@@ -81,6 +81,7 @@ class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     lease_seconds: float
     facts: Facts
     journal: tuple[Call, ...] = ()  # calls that an earlier holder recorded: adopt, do not repeat
+    traceparent: str = ""  # the span of its step, when the server tells spans
 
 
 class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
@@ -109,6 +110,7 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     facts: Facts
     rows: list[Any] | None = None  # None: they are rows of `collection`
     collection: ResultReference | None = None
+    traceparent: str = ""  # the span of its step, when the server tells spans
 
 
 Work = CommandWork | FrameWork

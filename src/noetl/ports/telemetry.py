@@ -91,6 +91,9 @@ class NoTelemetry:
         """Nothing is open."""
 
 
+NO_TELEMETRY: Telemetry = NoTelemetry()
+
+
 def trace_of(execution: ExecutionId) -> str:
     """Every execution is one trace; spans of a child name its parent."""
     return _digits("trace", execution)[:_TRACE_DIGITS]

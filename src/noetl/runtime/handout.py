@@ -21,6 +21,7 @@ from noetl.domain.playbook.needs import Kinds, kinds_needed
 from noetl.domain.work import CommandWork, FrameWork, Work
 from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import plus
+from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime.seats import Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
@@ -32,6 +33,7 @@ class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     lease_seconds: float = 60.0
     attempts_max: int = 10
+    is_traced: bool = False  # work says which span it belongs to
 
 
 class Promise(msgspec.Struct, frozen=True):
@@ -128,6 +130,7 @@ def _claim(turn: Turn, row: CommandRow, seat: Seat, terms: LeaseTerms) -> Comman
         lease_seconds=terms.lease_seconds,
         facts=running.facts[row.command_id],
         journal=tuple(turn.state.calls.get(row.command_id, ())),
+        traceparent=_traceparent(turn, row.step, row.visit) if terms.is_traced else "",
     )
 
 
@@ -179,7 +182,15 @@ def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: Leas
         about_frame(dispatched, frame.frame_id, work.loop_id),
         about_frame(started, frame.frame_id, work.loop_id),
     )
-    return _promise(turn, seat, _frame_work(turn, work, frame, lease_seconds))
+    given = _frame_work(turn, work, frame, lease_seconds)
+    if terms.is_traced:
+        told = _traceparent(turn, work.step, work.visit)
+        given = msgspec.structs.replace(given, traceparent=told)
+    return _promise(turn, seat, given)
+
+
+def _traceparent(turn: Turn, step: StepName, visit: int) -> str:
+    return traceparent(turn.running.execution_id, step_key(step, visit))
 
 
 def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float) -> FrameWork:

@@ -20,6 +20,7 @@ from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
+from noetl.ports.telemetry import NO_TELEMETRY, Telemetry
 from noetl.ports.work_desk import WorkDesk
 from noetl.runtime.frames import Frames
 from noetl.runtime.log_lines import about
@@ -29,6 +30,7 @@ from noetl.runtime.worker_heart import Heart
 from noetl.runtime.worker_hold import BEATS_PER_LEASE_IN_NEED, Beats, Held
 from noetl.runtime.worker_patience import insisted
 from noetl.runtime.worker_slots import Place, Slots
+from noetl.runtime.worker_spans import work_names, work_place
 
 _LOG = logging.getLogger(__name__)
 CLAIM_WAIT_SECONDS = 10.0
@@ -57,6 +59,7 @@ class WorkerServices:
     journal: FrameJournal
     clock: Clock
     beat_seconds_max: float = BEAT_SECONDS_MAX
+    telemetry: Telemetry = NO_TELEMETRY
 
 
 @dataclass(slots=True)
@@ -225,6 +228,14 @@ class Worker:
             return _End(failed_report(held.work, self._identity.worker_id, error))
 
     async def _worked(self, held: Held) -> _End:
+        names = work_names(held.work, self._identity.worker_id)
+        with self._services.telemetry.span(work_place(held.work), names) as span:
+            end = await self._run(held)
+            if span is not None and end.report.error is not None:
+                span.failed(end.report.error.kind)
+            return end
+
+    async def _run(self, held: Held) -> _End:
         work, worker = held.work, self._identity.worker_id
         playbook = await insisted(
             lambda: self._services.playbooks.load(work.scope, work.playbook_digest),

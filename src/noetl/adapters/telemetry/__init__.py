@@ -1,0 +1,1 @@
+"""Spans to whoever collects them."""
