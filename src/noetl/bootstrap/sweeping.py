@@ -1,4 +1,7 @@
-"""Files that tools keep for an execution go when it is over; a failed one may still be retried."""
+"""Files that tools keep for an execution go when it is over; a failed one may still be retried.
+
+Journals of a cancelled one stay as well: a retry asks them which rows had begun.
+"""
 
 import asyncio
 import shutil
@@ -17,19 +20,19 @@ _DAY_SECONDS = 86_400.0
 async def sweep(coordinator: Coordinator, home: Path, now_seconds: float) -> None:
     """First what earlier processes left for too long, then each execution as it ends."""
     work, journals = home / "work", home / "journals"
-    ended: asyncio.Queue[ExecutionId] = asyncio.Queue()
+    ended: asyncio.Queue[Path] = asyncio.Queue()
 
     def look(execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
         if isinstance(events[-1].event, (PlaybookCompleted, ExecutionCancelled)):
-            ended.put_nowait(execution)
+            ended.put_nowait(work / execution)
+        if isinstance(events[-1].event, PlaybookCompleted):
+            ended.put_nowait(journals / execution)
 
     coordinator.listeners.append(look)
     for folder in (work, journals):
         await asyncio.to_thread(_remove_old, folder, now_seconds - KEPT_DAYS * _DAY_SECONDS)
     while True:
-        execution = await ended.get()
-        for folder in (work, journals):
-            await asyncio.to_thread(shutil.rmtree, folder / execution, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, await ended.get(), ignore_errors=True)
 
 
 def _remove_old(folder: Path, before_seconds: float) -> None:

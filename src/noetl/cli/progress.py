@@ -133,7 +133,7 @@ class Progress:
     def _loop(
         self, envelope: Envelope, event: LoopStarted | FanoutStarted | StageOpened | LoopDone
     ) -> None:
-        key = event.loop_id or loop_id(event.step, event.visit)
+        key = loop_id(event.step, event.visit)  # a retry of the visit shows as the same step
         row = self.open.get(key)
         if isinstance(event, StageOpened):
             if envelope.stage_id is not None:

@@ -17,6 +17,7 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure
+from noetl.domain.execution.state import StepState
 from noetl.domain.playbook.model import Step
 from noetl.kernel.ids import CommandId, ExecutionId, StepName, loop_id
 from noetl.templates.errors import TemplateError
@@ -79,8 +80,8 @@ def _started_work(view: View) -> list[Decided]:
 def _work(view: View, step: Step) -> list[Decided]:
     state = view.state.steps[step.name]
     if step.loop is not None:
-        name = loop_id(step.name, state.visit)
-        return [] if name in view.state.loops else _loop(view, step, state.visit)
+        name = loop_id(step.name, state.visit, state.attempt)
+        return [] if name in view.state.loops else _loop(view, step, state)
     command = command_id(view.state.execution.execution_id, step.name, state.visit, state.attempt)
     if command in view.state.commands:
         return []
@@ -95,24 +96,21 @@ def _work(view: View, step: Step) -> list[Decided]:
     return [Decided(event=issued, command_id=command)]
 
 
-def _loop(view: View, step: Step, visit: int) -> list[Decided]:
+def _loop(view: View, step: Step, state: StepState) -> list[Decided]:
     try:
-        return loops.opened(view, step, visit)
+        return loops.opened(view, step, state.visit, state.attempt)
     except TemplateError as error:
         failure = Failure(kind="template", message=f"loop of step {step.name!r}: {error}")
+        started = loops.without_items(step, state.visit, state.attempt)
         done = LoopDone(
-            loop_id=loop_id(step.name, visit),
+            loop_id=started.loop_id,
             step=step.name,
             status="failed",
             stats=LoopStats(total=0),
-            visit=visit,
+            visit=state.visit,
             error=failure,
         )
-        return [_loop_start(step, visit), Decided(event=done)]
-
-
-def _loop_start(step: Step, visit: int) -> Decided:
-    return Decided(event=loops.without_items(step, visit))
+        return [Decided(event=started), Decided(event=done)]
 
 
 def _entered_steps(view: View) -> list[Decided]:

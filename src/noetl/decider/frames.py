@@ -2,6 +2,7 @@
 
 from noetl.decider.loops import is_halted
 from noetl.domain.execution.state import LoopWork, Window
+from noetl.domain.execution.windows import unfinished
 
 ROWS_MIN = 50
 ROWS_MAX = 5_000
@@ -16,10 +17,17 @@ def next_window(work: LoopWork) -> Window | None:
     """The rows of the next frame, or None when all that may be out is out."""
     if work.stage_id is None or is_halted(work) or len(work.out) >= frames_at_once(work):
         return None
-    if work.returned:
-        return min(work.returned, key=lambda window: window.first)
+    again = [*work.returned, *(each.window for each in work.unfinished)]
+    if again:
+        return min(again, key=lambda window: window.first)
     left = work.total - work.next_index
     return Window(work.next_index, min(frame_rows(work), left)) if left > 0 else None
+
+
+def ordinal_of(work: LoopWork, window: Window) -> int:
+    """A whole frame that goes out again keeps its number: its effects go by it."""
+    again = unfinished(work, window)
+    return work.next_ordinal if again is None or again.ordinal is None else again.ordinal
 
 
 def frames_at_once(work: LoopWork) -> int:

@@ -26,12 +26,15 @@ IN_FLIGHT_WAITING = 32
 _BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
 
 
-def opened(view: View, step: Step, visit: int) -> list[Decided]:
+def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided]:
     """The first events of a loop. Raises TemplateError, or Incomplete."""
     loop = step.loop
     if loop is None or not isinstance(loop.over, Collection):
         raise TemplateFailed("loops over a cursor run on stages, which this engine has not yet")
-    name = loop_id(step.name, visit)
+    before = view.state.kept_loops.get(step.name)
+    if before is not None and attempt > 1:
+        return _opened_again(before, attempt)
+    name = loop_id(step.name, visit, attempt)
     bindings = view.bindings(step.name)
     stored = view.collections.get(name)
     items: list[Any] | None = None
@@ -47,21 +50,46 @@ def opened(view: View, step: Step, visit: int) -> list[Decided]:
         collection_size=stored.size if stored is not None else len(items or ()),
         collection=items,
         collection_ref=None if stored is None else stored.reference,
+        attempt=attempt,
     )
-    stage = StageOpened(
-        stage_kind="fanout" if loop.mode == "fanout" else "loop",
-        step=step.name,
-        visit=visit,
-        loop_id=name,
-        frame_policy=policy_of(view, step, loop, bindings),
-    )
-    return [Decided(event=started), Decided(event=stage, loop_id=name)]
+    return [Decided(event=started), _stage(started, policy_of(view, step, loop, bindings))]
 
 
-def without_items(step: Step, visit: int) -> LoopStarted:
+def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
+    """A person's retry: the same rows under the same names, whatever `in:` would give by now."""
+    started = LoopStarted(
+        loop_id=loop_id(before.step, before.visit, attempt),
+        step=before.step,
+        mode=before.mode,
+        visit=before.visit,
+        collection_size=before.total,
+        collection=before.collection,
+        collection_ref=before.collection_ref,
+        attempt=attempt,
+    )
+    return [Decided(event=started), _stage(started, before.policy)]
+
+
+def _stage(started: LoopStarted, policy: dict[str, Any]) -> Decided:
+    opened = StageOpened(
+        stage_kind="fanout" if started.mode == "fanout" else "loop",
+        step=started.step,
+        visit=started.visit,
+        loop_id=started.loop_id,
+        frame_policy=policy,
+    )
+    return Decided(event=opened, loop_id=started.loop_id)
+
+
+def without_items(step: Step, visit: int, attempt: int) -> LoopStarted:
     """A loop whose items could not be found: it begins, so that its end has a beginning."""
-    mode = "sequential" if step.loop is None else step.loop.mode
-    return LoopStarted(loop_id=loop_id(step.name, visit), step=step.name, mode=mode, visit=visit)
+    return LoopStarted(
+        loop_id=loop_id(step.name, visit, attempt),
+        step=step.name,
+        mode="sequential" if step.loop is None else step.loop.mode,
+        visit=visit,
+        attempt=attempt,
+    )
 
 
 def as_items(value: Any) -> list[Any]:
@@ -122,7 +150,8 @@ def is_drained(work: LoopWork) -> bool:
     """Nothing is out, and nothing more will be handed out."""
     if work.out or work.stage_id is None:
         return False
-    return is_halted(work) or (work.next_index >= work.total and not work.returned)
+    has_more = work.next_index < work.total or work.returned or work.unfinished
+    return is_halted(work) or not has_more
 
 
 def is_halted(work: LoopWork) -> bool:

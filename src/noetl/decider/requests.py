@@ -76,18 +76,18 @@ def retry(
             known = ", ".join(playbook.steps)
             raise StateRefuses(execution.execution_id, f"has no step {name!r}; it has {known}")
     return [
-        Decided(event=_retried(state, playbook, name, reason, also=number > 0))
+        Decided(event=_retried(state, name, reason, also=number > 0))
         for number, name in enumerate(names or [next(iter(state.tokens))])
     ]
 
 
 def _retried(
-    state: ExecutionState, playbook: Playbook, name: StepName, reason: str | None, *, also: bool
+    state: ExecutionState, name: StepName, reason: str | None, *, also: bool
 ) -> ExecutionRetried:
     before = state.steps.get(name)
     if before is None:
         return ExecutionRetried(step=name, visit=1, reason=reason, also=also)
-    is_same_visit = before.status in ("FAILED", "CANCELLED") and playbook.steps[name].loop is None
+    is_same_visit = before.status in ("FAILED", "CANCELLED")
     return ExecutionRetried(
         step=name,
         visit=before.visit if is_same_visit else before.visit + 1,

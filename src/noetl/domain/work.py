@@ -111,6 +111,10 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     rows: list[Any] | None = None  # None: they are rows of `collection`
     collection: ResultReference | None = None
     traceparent: str = ""  # the span of its step, when the server tells spans
+    visit_attempt: int = 1  # rises by a person's retry of the loop
+    after: tuple[FrameId, ...] = ()  # earlier frames over these rows: their journals still hold
+    kept: tuple["RowOutcome", ...] = ()  # how the rows ended there: what ended well is not run
+    kept_ref: ResultReference | None = None  # the same, when it is large
 
 
 Work = CommandWork | FrameWork

@@ -23,8 +23,9 @@ StepName = NewType("StepName", str)
 WorkerId = NewType("WorkerId", str)
 
 
-def loop_id(step: StepName, visit: int) -> LoopId:
-    return LoopId(f"{step}@{visit}")
+def loop_id(step: StepName, visit: int, attempt: int = 1) -> LoopId:
+    """A person's retry of the visit is a loop of its own, at a higher attempt."""
+    return LoopId(f"{step}@{visit}" if attempt == 1 else f"{step}@{visit}.{attempt}")
 
 
 def object_key(kind: str, identifier: str) -> str:

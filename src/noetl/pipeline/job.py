@@ -31,6 +31,7 @@ class Job:
     has_predecessor: bool = False  # an earlier holder may have fired what is not recorded
     command_id: CommandId | None = None
     stage_id: StageId | None = None
+    visit_attempt: int = 1  # of a row: rises by a person's retry of its loop
 
     @property
     def coordinates(self) -> str:

@@ -81,6 +81,7 @@ class Preparation:
             stage_id=job.stage_id,
             timeout_seconds=timeout,
             attempt=attempt,
+            visit_attempt=job.visit_attempt,
         )
 
     def _refuse_secrets(self, passed_on: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     stage_id: StageId | None = None  # a row's of a stage
     timeout_seconds: float | None = None
     attempt: int = 1  # rises with every retry by a rule; the idempotency key does not
+    visit_attempt: int = 1  # of a row: rises by a person's retry of its loop
 
     @property
     def credential(self) -> OpenCredential | None:

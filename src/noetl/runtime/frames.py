@@ -1,20 +1,20 @@
 """A frame from its claim to its report: the rows of a loop through the step's pipeline."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from noetl.domain.execution.names import all_assigned
-from noetl.domain.playbook.loop import Loop
 from noetl.domain.playbook.model import Playbook
-from noetl.domain.work import FrameReport, FrameWork
-from noetl.kernel.errors import InvariantBroken
+from noetl.domain.work import FrameReport, FrameWork, RowOutcome
+from noetl.kernel import canonical_json
 from noetl.kernel.ids import WorkerId
-from noetl.pipeline.job import Hold, Job, RowResult
+from noetl.pipeline.job import Hold, RowResult, RowStatus
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
-from noetl.runtime.frames_earlier import Earlier
+from noetl.runtime.frames_jobs import FrameJobs
 from noetl.runtime.frames_journal import JournalBuffer, RowJournal
 from noetl.runtime.frames_report import (
     Worked,
@@ -24,9 +24,10 @@ from noetl.runtime.frames_report import (
     whole_frame_outcomes,
 )
 from noetl.runtime.frames_rows import Collections
-from noetl.runtime.worker_commands import Pipelines, step_of
+from noetl.runtime.frames_slot import SharedSlot
+from noetl.runtime.worker_commands import Pipelines
 from noetl.runtime.worker_patience import insisted
-from noetl.templates.places import Frame, Iteration
+from noetl.templates.layered import plain_result
 
 BREATH_SECONDS = 0.02
 """Rows that never wait for anything let heartbeats and others have their turn this often."""
@@ -61,12 +62,14 @@ class Frames:
         """Raises ClaimLost, and PayloadError when there are no rows to work on."""
         began = self._clock.monotonic()
         rows = await self._collections.rows(work, hold.check)
+        kept = await self._collections.kept(work, hold.check)
         buffer = JournalBuffer(self._journal, work, hold, self._clock)
         try:
-            frame = _Frame(work, playbook, rows, await buffer.earlier())
-            is_whole = frame.loop.frame.process == "frame"
+            frame = FrameJobs(work, playbook, rows, await buffer.earlier())
             passing = _Pass(frame, self._pipelines, buffer, hold, self._clock)
-            results = await (passing.whole() if is_whole else passing.rows())
+            is_whole = frame.loop.frame.process == "frame"
+            results = await (passing.whole() if is_whole else passing.rows(kept))
+            await buffer.end(_failed_rows(work, results))
         except asyncio.CancelledError:
             buffer.abort()
             raise
@@ -84,72 +87,15 @@ class Frames:
             lambda: staged(outcomes, self._payloads, work.scope), hold.check, self._clock
         )
         worked = Worked(outcomes, results, round(1000 * (self._clock.monotonic() - began)))
-        return FrameEnd(report(work, worker, worked, output), not buffer.is_empty)
+        end = report(work, worker, worked, output)
+        # Whoever works on the failed rows, or on those that this holder left, will read it.
+        has_rest = end.row_count < work.row_count and (work.attempt > 1 or bool(work.after))
+        is_needed = end.failed_rows > 0 or has_rest
+        return FrameEnd(end, has_journal=not buffer.is_empty and not is_needed)
 
     async def forget(self, work: FrameWork) -> None:
         """The commit says what became of the rows: their journal has served."""
         await self._journal.remove(work.execution_id, work.frame_id)
-
-
-class _Frame:
-    """What is the same for all rows, and the job of each."""
-
-    def __init__(
-        self,
-        work: FrameWork,
-        playbook: Playbook,
-        rows: list[Any],
-        earlier: Earlier,
-    ) -> None:
-        self.work = work
-        self.rows = rows
-        self.step = step_of(playbook, work.step)
-        if self.step.loop is None:
-            raise InvariantBroken(
-                f"a frame was handed out for step {work.step!r}, which is no loop"
-            )
-        self.loop: Loop = self.step.loop
-        self._playbook = playbook
-        self._earlier = earlier
-        self._iterator = self.loop.iterator
-        self._total = None if work.mode == "cursor" else work.total
-        self._frame = Frame(
-            index=work.ordinal,
-            base_index=work.first_index,
-            rows=rows,
-            row_count=work.row_count,
-            policy={
-                "max_rows": work.row_count,
-                "max_seconds": work.seconds_max,
-                "lease_seconds": work.lease_seconds,
-                "row_concurrency": work.row_concurrency,
-                "process": self.loop.frame.process,
-            },
-        )
-
-    def job(self, index: int, ctx: dict[str, Any]) -> Job:
-        item = self.rows[index - self.work.first_index]
-        iteration = Iteration(iterator=self._iterator, item=item, index=index, total=self._total)
-        return self._job(index, ctx, iteration)
-
-    def whole_job(self) -> Job:
-        return self._job(self.work.first_index, self.work.facts.ctx, None)
-
-    def _job(self, index: int, ctx: dict[str, Any], iteration: Iteration | None) -> Job:
-        work = self.work
-        return Job(
-            scope=work.scope,
-            playbook=self._playbook,
-            step=self.step,
-            visit=work.visit,
-            facts=work.facts,
-            ctx=ctx,
-            iteration=iteration,
-            frame=self._frame,
-            journal=self._earlier.calls.get(index, {}),
-            has_predecessor=index in self._earlier.begun,
-            stage_id=work.stage_id,
-        )
 
 
 class _Pass:
@@ -157,7 +103,7 @@ class _Pass:
 
     def __init__(
         self,
-        frame: _Frame,
+        frame: FrameJobs,
         pipelines: Pipelines,
         buffer: JournalBuffer,
         hold: FrameHold,
@@ -172,6 +118,8 @@ class _Pass:
         self._results: list[RowResult | None] = [None] * frame.work.row_count
         self._started = 0
         self._has_failed = False
+        self._bytes = 0
+        self._kept: Mapping[int, RowOutcome] = {}
         self._ctx = frame.work.facts.ctx
 
     async def whole(self) -> list[RowResult]:
@@ -180,42 +128,50 @@ class _Pass:
         journal = RowJournal(self._buffer, index)
         result = await self._pipelines.run(self._frame.whole_job(), journal, self._hold)
         self._buffer.note(index, result.calls)
-        return [result]
+        return [self._frame.told_once(index, result)]
 
-    async def rows(self) -> list[RowResult]:
-        """Those that were started; all of them have ended."""
+    async def rows(self, kept: Mapping[int, RowOutcome]) -> list[RowResult]:
+        """Those that were started; all of them have ended. Kept ones are not run again."""
+        self._kept = kept
         work = self._frame.work
         at_once = 1 if work.mode == "sequential" else min(work.row_concurrency, work.row_count)
         if at_once <= 1:
             await self._serve(self._hold)
         else:
-            shared = _SharedSlot(self._hold, at_once)
+            shared = SharedSlot(self._hold, at_once)
             await _all_of([self._serve_sharing(shared) for _ in range(at_once)])
         return [result for result in self._results if result is not None]
 
-    async def _serve_sharing(self, shared: "_SharedSlot") -> None:
+    async def _serve_sharing(self, shared: SharedSlot) -> None:
         await self._serve(shared)
         await shared.leave()
 
     async def _serve(self, hold: Hold) -> None:
-        frame, first = self._frame, self._frame.work.first_index
-        is_sequential = frame.work.mode == "sequential"
+        work = self._frame.work
         while self._may_start():
             row = self._started
             self._started += 1
-            journal = RowJournal(self._buffer, first + row)
-            result = await self._pipelines.run(frame.job(first + row, self._ctx), journal, hold)
-            self._results[row] = result
-            if result.calls:
-                self._buffer.note(first + row, result.calls)
+            result = self._results[row] = await self._run(work.first_index + row, hold)
             if result.status == "failed":
                 self._has_failed = True
-            if is_sequential and result.writes:
+            if work.mode == "sequential" and result.writes:
                 self._ctx = all_assigned(self._ctx, result.writes)
+            if work.bytes_max is not None:
+                self._bytes += len(canonical_json.encode(plain_result(result.value)))
             await self._breathe()
 
+    async def _run(self, index: int, hold: Hold) -> RowResult:
+        kept = self._kept.get(index)
+        if kept is not None:
+            return _as_result(kept)
+        job = self._frame.job(index, self._ctx)
+        result = await self._pipelines.run(job, RowJournal(self._buffer, index), hold)
+        if result.calls:
+            self._buffer.note(index, result.calls)
+        return self._frame.told_once(index, result)
+
     def _may_start(self) -> bool:
-        """However little time there is, it is enough for one row. Raises ClaimLost."""
+        """However little time and space there is, one row may start. Raises ClaimLost."""
         self._hold.check()
         work = self._frame.work
         if self._started >= work.row_count:
@@ -224,9 +180,12 @@ class _Pass:
             return True  # a cursor has claimed its rows, and a shard is one row
         if self._hold.is_told_to_wait or (self._has_failed and work.failure == "fail_fast"):
             return False
-        if work.seconds_max is None or self._started == 0:
+        if self._started == 0:
             return True
-        return self._clock.monotonic() - self._began < work.seconds_max
+        if work.bytes_max is not None and self._bytes >= work.bytes_max:
+            return False
+        is_timed = work.seconds_max is not None
+        return not is_timed or self._clock.monotonic() - self._began < (work.seconds_max or 0)
 
     async def _breathe(self) -> None:
         now = self._clock.monotonic()
@@ -235,39 +194,16 @@ class _Pass:
             self._breathed = self._clock.monotonic()
 
 
-class _SharedSlot:
-    """The frame's slot, used by rows that run side by side: free while all of them wait."""
+def _as_result(kept: RowOutcome) -> RowResult:
+    status: RowStatus = "break" if kept.status == "break" else "ok"
+    return RowResult(status=status, value=kept.value, writes=kept.writes)
 
-    def __init__(self, hold: Hold, rows: int) -> None:
-        self._hold = hold
-        self._running = rows
-        self._waiting = 0
-        self._turn = asyncio.Lock()
 
-    def check(self) -> None:
-        self._hold.check()
-
-    async def park(self) -> None:
-        async with self._turn:
-            self._waiting += 1
-            await self._stop_running()
-
-    async def unpark(self) -> None:
-        async with self._turn:
-            if self._running == 0:
-                await self._hold.unpark()
-            self._running += 1
-            self._waiting -= 1
-
-    async def leave(self) -> None:
-        """No more rows. The last to leave keeps the slot, for the report."""
-        async with self._turn:
-            await self._stop_running()
-
-    async def _stop_running(self) -> None:
-        self._running -= 1
-        if self._running == 0 and self._waiting > 0:
-            await self._hold.park()
+def _failed_rows(work: FrameWork, results: Sequence[RowResult]) -> list[int]:
+    """By index; a whole frame goes by its first."""
+    return [
+        index for index, result in enumerate(results, work.first_index) if result.status == "failed"
+    ]
 
 
 async def _all_of(serving: list[Any]) -> None:

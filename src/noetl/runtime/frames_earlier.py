@@ -13,6 +13,7 @@ RowCalls = dict[tuple[str, int], Call]
 class Earlier:
     calls: dict[int, RowCalls] = field(default_factory=dict)  # by row
     begun: set[int] = field(default_factory=set)  # rows that may have fired what is not recorded
+    ended: set[int] = field(default_factory=set)  # rows that were reported as failed
 
     def add(self, entries: list[JournalEntry], rows: Iterable[int]) -> None:
         """One journal, the oldest first; `rows` are those that its frame may have begun."""
@@ -29,6 +30,7 @@ class Earlier:
     def _end(self, row: int) -> None:
         """It failed and was reported: what succeeded of it is adopted, the rest is run anew."""
         self.begun.discard(row)
+        self.ended.add(row)
         calls = self.calls.pop(row, {})
         self.calls[row] = {
             cycle: call

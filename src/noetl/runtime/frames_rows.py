@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.domain.work import FrameWork
+from noetl.domain.work import FrameWork, RowOutcome
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import read_json
@@ -17,6 +17,9 @@ from noetl.runtime.worker_patience import insisted
 
 COLLECTIONS_KEPT_MAX = 2
 """Frames of one loop follow each other: the next one mostly needs the same collection again."""
+
+
+ENDED_WELL = ("ok", "break")
 
 
 class Collections:
@@ -35,6 +38,15 @@ class Collections:
         items = await insisted(lambda: self._items(reference.uri, work.scope), check, self._clock)
         last = work.first_index + work.row_count
         return _counted(items[work.first_index : last], work, reference.uri)
+
+    async def kept(self, work: FrameWork, check: Callable[[], None]) -> dict[int, RowOutcome]:
+        """Rows that ended well in an earlier frame, by index. Raises PayloadError."""
+        outcomes = work.kept
+        if work.kept_ref is not None:
+            uri = work.kept_ref.uri
+            items = await insisted(lambda: self._items(uri, work.scope), check, self._clock)
+            outcomes = msgspec.convert(items, tuple[RowOutcome, ...])
+        return {outcome.index: outcome for outcome in outcomes if outcome.status in ENDED_WELL}
 
     async def _items(self, uri: str, scope: Scope) -> list[Any]:
         """Frames that begin together share one fetch, and none of them can cancel it."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from noetl.decider.frames import next_window, row_concurrency
+from noetl.decider.frames import next_window, ordinal_of, row_concurrency
 from noetl.domain.events import (
     CommandClaimed,
     CommandStarted,
@@ -15,10 +15,10 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.rows import CommandRow, FrameRow
-from noetl.domain.execution.state import LoopWork, Window
+from noetl.domain.execution.state import LoopWork, Unfinished, Window
 from noetl.domain.execution.windows import window_as_cursor
 from noetl.domain.playbook.needs import Kinds, kinds_needed
-from noetl.domain.work import CommandWork, FrameWork, Work
+from noetl.domain.work import CommandWork, FrameWork, RowOutcome, Work
 from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import plus
 from noetl.ports.telemetry import step_key, traceparent
@@ -156,7 +156,7 @@ def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
             seat = needs.seat(work.step)
             if seat is None:
                 break
-            new = _Frame(window, FrameId(turn.new_id()), work.next_ordinal, 1)
+            new = _Frame(window, FrameId(turn.new_id()), ordinal_of(work, window), 1)
             yield _dispatch(turn, work, new, seat, terms)
 
 
@@ -198,7 +198,7 @@ def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float)
     facts = running.facts[work.loop_id]
     if work.mode == "sequential":  # rows see what the rows before them wrote
         facts = msgspec.structs.replace(facts, ctx=turn.state.ctx)
-    items = work.collection
+    items, earlier = work.collection, work.earlier.get(frame.frame_id)
     return FrameWork(
         scope=running.source.scope,
         execution_id=running.execution_id,
@@ -217,11 +217,24 @@ def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float)
         total=work.total,
         row_concurrency=row_concurrency(work),
         seconds_max=work.policy.get("max_seconds"),
+        bytes_max=work.policy.get("max_bytes"),
+        heartbeat_seconds=work.policy.get("heartbeat_seconds"),
         failure=work.policy.get("failure", "fail_fast"),
         facts=facts,
         rows=None if items is None else items[window.first : window.first + window.rows],
         collection=work.collection_ref,
+        visit_attempt=work.attempt,
+        after=() if earlier is None else earlier.frames,
+        kept=() if earlier is None else _kept(earlier),
+        kept_ref=None if earlier is None else earlier.output_ref,
     )
+
+
+def _kept(earlier: Unfinished) -> tuple[RowOutcome, ...]:
+    """Beside a reference they are a preview."""
+    if earlier.output_ref is not None:
+        return ()
+    return msgspec.convert(earlier.outcomes, tuple[RowOutcome, ...])
 
 
 def _given_up(frame: FrameRow) -> FrameFailed:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Literal, NamedTuple
 
-from noetl.domain.work import CommandWork, Heartbeat, NextAction, Work
+from noetl.domain.work import CommandWork, FrameWork, Heartbeat, NextAction, Work
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import WorkerId
 from noetl.kernel.instant import Instant
@@ -61,6 +61,8 @@ class Held:
 
     def _beat_after(self, sent_at: float) -> None:
         seconds = min(self.work.lease_seconds / BEATS_PER_LEASE, self._beat_seconds_max)
+        if isinstance(self.work, FrameWork) and self.work.heartbeat_seconds is not None:
+            seconds = min(seconds, self.work.heartbeat_seconds)
         self.beat_due = sent_at + seconds
 
     def beat_again_soon(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from noetl.decider.answers import Decided
 from noetl.decider.decide import decide
-from noetl.decider.frames import next_window
+from noetl.decider.frames import next_window, ordinal_of
 from noetl.decider.plan import plan_of
 from noetl.decider.view import View
 from noetl.domain.events import (
@@ -114,7 +114,7 @@ class Story:
             raise ValueError(f"the loop of {step} hands out nothing more")
         frame = FrameId(str(next(self._ids)))
         dispatched = FrameDispatched(
-            ordinal=work.next_ordinal,
+            ordinal=ordinal_of(work, window),
             worker_id=WORKER,
             lease_until=plus(START, seconds=60),
             cursor=window_as_cursor(window),

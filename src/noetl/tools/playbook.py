@@ -114,7 +114,8 @@ def _request(call: ToolCall) -> ChildRequest:
 def _cycle(call: ToolCall) -> str:
     """Each try has a child of its own: asking for one that failed again would find it failed."""
     of_visit, _, tried = str(call.command_id or "").rpartition("/")
-    marks = [f"try {tried}"] if of_visit and tried != "1" else []
+    tried = tried if of_visit else str(call.visit_attempt)
+    marks = [f"try {tried}"] if tried != "1" else []
     marks += [f"attempt {call.attempt}"] if call.attempt > 1 else []
     return "/".join([call.idempotency_key, *marks])
 

@@ -113,6 +113,10 @@ def test_rows_that_came_back_leave_their_output() -> None:
             output_ref=reference("rows"),
             writes={"page": 2},
             duration_ms=12,
+            rows_failed=2,
+            rows_broken=1,
+            ordinal=1,
+            frames=(SECOND,),
         )
     ]
     assert (work(story).rows_failed, work(story).rows_broken) == (2, 1)

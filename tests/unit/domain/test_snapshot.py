@@ -7,18 +7,25 @@ from noetl.domain.events import (
     ChildStarted,
     CommandCancelled,
     CommandIssued,
+    FrameDispatched,
     FrameFailed,
+    LoopDone,
+    LoopStarted,
+    StageOpened,
     StepEntered,
 )
+from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Result
 from noetl.domain.execution.state import ExecutionState, LoopWork, RunState
 from noetl.kernel import canonical_json
-from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StepName
+from noetl.kernel.ids import CommandId, ExecutionId, FrameId, LoopId, StageId, StepName
 from noetl.testing.given import Story, at, given
 from tests.unit.domain.happenings import (
+    ANNA,
     COMMAND,
     FAILURE,
     LOOP,
+    SOON,
     STARTED,
     STEP,
     committed,
@@ -60,12 +67,19 @@ def busy_story() -> Story:
         at(CommandCancelled(), command_id=OTHER),
         order(attributes={"total": 1e16}),
     )
+    lost_loops(story)
     return story.when(
-        loop_started(collection_size=9, collection=["x", None], collection_ref=reference("in")),
+        loop_started(
+            collection_size=9,
+            collection=["x", None],
+            collection_ref=reference("in"),
+            attempt=2,
+        ),
         stage_opened(frame_policy={"max_rows": 4}),
         dispatched(cursor={"first": 0, "rows": 4}),
         dispatched(frame=SECOND, ordinal=1, cursor={"first": 4, "rows": 4}),
         dispatched(frame=THIRD, ordinal=2, cursor={"first": 8, "rows": 1}),
+        dispatched(frame=FrameId("f4"), ordinal=7, cursor={"first": 20, "rows": 2}),
         committed(
             row_count=3,
             failed_rows=1,
@@ -78,6 +92,25 @@ def busy_story() -> Story:
         ),
         in_frame(FrameFailed(error=FAILURE), SECOND),
     )
+
+
+def lost_loops(story: Story) -> None:
+    """One whose visit is tried again, and one that waits for that."""
+    for step in (STEP, B):
+        loop, stage = LoopId(f"{step}@0"), StageId(f"of {step}")
+        opened = StageOpened(stage_kind="loop", step=step, loop_id=loop)
+        story.when(
+            LoopStarted(loop_id=loop, step=step, mode="parallel"), at(opened, stage_id=stage)
+        )
+        for first in (20, 30):
+            frame = FrameId(f"{step} {first}")
+            out = FrameDispatched(
+                ordinal=first, worker_id=ANNA, lease_until=SOON, cursor={"first": first, "rows": 2}
+            )
+            story.when(at(out, stage_id=stage, frame_id=frame))
+            story.when(at(FrameFailed(error=FAILURE), stage_id=stage, frame_id=frame))
+        stats = LoopStats(total=40)
+        story.when(LoopDone(loop_id=loop, step=step, status="failed", stats=stats, error=FAILURE))
 
 
 def test_every_field_has_something_in_it() -> None:

@@ -8,7 +8,7 @@ from noetl.domain.work import Call, CommandWork
 from noetl.kernel.ids import StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.templates.recorded import inline_result
-from noetl.testing.desk_words import CHAIN, ROWS, claim_of, failed, worker
+from noetl.testing.desk_words import CHAIN, claim_of, failed, worker
 from tests.unit.runtime.desk_scene import WORKER, Scene
 
 BROKEN = Failure(kind="client_error", message="no such order")
@@ -39,22 +39,6 @@ async def test_a_retry_of_a_step_is_the_same_visit_and_adopts_what_was_recorded(
     assert again.journal == (paid,)
     await scene.finish(again)
     assert await scene.run_to_the_end(execution) == "COMPLETED"
-
-
-async def test_a_retry_of_a_loop_is_a_new_visit(scene: Scene) -> None:
-    execution = await scene.start(ROWS, count=2)
-    first, *_ = await scene.claim()
-    await scene.report(failed(first, WORKER, BROKEN))
-    for work in await scene.claim():
-        await scene.finish(work)
-    await scene.pass_time(2 * scene.lease_seconds)
-    for work in await scene.claim():
-        await scene.finish(work)
-    assert await scene.status(execution) == "FAILED"
-
-    await scene.control.retry(DEFAULT_SCOPE, execution)
-
-    assert {(work.visit, claim_of(work)) for work in await scene.claim()} == {(2, 1)}
 
 
 async def test_a_retried_execution_ends_again(scene: Scene) -> None:

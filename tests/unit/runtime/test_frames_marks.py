@@ -114,7 +114,7 @@ async def test_a_row_that_is_over_is_in_no_doubt_and_keeps_what_succeeded() -> N
 
     earlier = Earlier()
     earlier.add(await desk.journal.read(EXECUTION, FRAME), range(10))
-    assert earlier == Earlier({2: {("pay", 1): PAID}}, set())
+    assert earlier == Earlier({2: {("pay", 1): PAID}}, set(), {2})
 
 
 async def test_rows_without_effects_leave_no_end_behind() -> None:

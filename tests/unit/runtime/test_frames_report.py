@@ -13,6 +13,7 @@ from noetl.runtime.frames_report import CYCLES_NAMED_MAX, OUTCOMES_BYTES_MAX
 from noetl.templates.layered import PipelineResult
 from noetl.templates.places import Frame
 from tests.unit.runtime.frame_scene import doubled, index_of, ran
+from tests.unit.runtime.worker_clock import settle
 from tests.unit.runtime.worker_scene import (
     LOOP,
     SCOPE,
@@ -156,6 +157,8 @@ async def test_a_value_of_a_whole_frame_that_is_too_large_to_copy_stands_on_the_
     scene = Scene(Behaving(whole(["x" * 10_000_000])), steps=WHOLE)
     async with scene.running():
         await scene.do(frame([1, 2]))
+        while not scene.desk.reports:  # large payloads are put away in a thread
+            await settle()
 
     report = only_frame(scene.desk)
     assert report.output is not None

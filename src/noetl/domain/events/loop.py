@@ -32,6 +32,7 @@ class LoopStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     collection_size: Int64 | None = None  # None: a cursor does not know
     collection: list[Any] | None = None  # the items themselves, when they are few
     collection_ref: ResultReference | None = None
+    attempt: Int64 = 1  # above 1 it goes on with the rows that the visit has not done yet
 
 
 class LoopDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -21,7 +21,7 @@ from noetl.domain.execution import business_objects, commands, executions, frame
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction, RowSink, drop_row
 from noetl.domain.execution.state import ExecutionState
 
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 """Raised by hand whenever the same events would give another state."""
 
 

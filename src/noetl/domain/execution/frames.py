@@ -143,7 +143,7 @@ def failed(fold: Accumulator, event: FrameFailed, envelope: Envelope) -> None:
     if stage is not None:
         stage.frames_failed += 1
         stage.events_emitted += event.events_emitted
-        windows.was_lost(fold.state, stage, row.frame_id, event.error)
+        windows.was_lost(fold.state, stage, row, event.error)
     fold.retire("frames", row)
 
 

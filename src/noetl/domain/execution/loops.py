@@ -16,6 +16,7 @@ from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.rows import FrameRow, LoopRow
 from noetl.domain.execution.state import LoopWork, StepOutcome
 from noetl.domain.execution.steps import work_ended
+from noetl.domain.execution.windows import rows_of, taken_up
 from noetl.kernel.ids import LoopId
 
 
@@ -33,15 +34,20 @@ def started(fold: Accumulator, event: LoopStarted, envelope: Envelope) -> None:
         collection_ref=fold.note_reference(event.collection_ref),
         last_event_id=envelope.event_id,
     )
-    fold.state.loop_work[event.loop_id] = LoopWork(
+    work = fold.state.loop_work[event.loop_id] = LoopWork(
         loop_id=event.loop_id,
         step=event.step,
         visit=event.visit,
         mode=event.mode,
         total=event.collection_size or 0,
+        attempt=event.attempt,
         collection=event.collection,
         collection_ref=event.collection_ref,
     )
+    before = fold.state.kept_loops.pop(event.step, None)
+    if before is not None and event.attempt > 1:  # a person's retry of the visit
+        taken_up(work, before)
+        fold.state.loops[event.loop_id].done = rows_of(work.outputs)
 
 
 def fanout_started(fold: Accumulator, event: FanoutStarted, envelope: Envelope) -> None:
@@ -136,7 +142,9 @@ def done(fold: Accumulator, event: LoopDone, envelope: Envelope) -> None:
     fold.state.execution.last_node_name = event.step
     if event.result is not None:
         fold.note_reference(event.result.reference)
-    fold.state.loop_work.pop(event.loop_id, None)
+    work = fold.state.loop_work.pop(event.loop_id, None)
+    if work is not None and work.stage_id is not None and event.error is not None:
+        fold.state.kept_loops[event.step] = work  # the visit may be tried again
     fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
     ended = StepOutcome(result=event.result, error=event.error, loop_length=event.stats.total)
     work_ended(fold, event.step, event.visit, ended)

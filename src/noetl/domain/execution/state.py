@@ -87,6 +87,20 @@ class FrameOutput(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: list[Any] = []
     writes: dict[str, Any] = {}
     duration_ms: int = 0
+    rows_failed: int = 0
+    rows_broken: int = 0
+    ordinal: int | None = None  # of its frame, when rows of it failed
+    frames: tuple[FrameId, ...] = ()  # whose journals know of its rows, when some failed
+
+
+class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that some frame has begun and no frame has ended well: they go out once more."""
+
+    window: Window
+    frames: tuple[FrameId, ...]  # whose journals know of them, the oldest first
+    ordinal: int | None = None  # of the frame, when these are all of its rows
+    output_ref: ResultReference | None = None  # how they ended: what ended well is not run again
+    outcomes: list[Any] = []
 
 
 class LoopWork(msgspec.Struct, kw_only=True):
@@ -97,6 +111,7 @@ class LoopWork(msgspec.Struct, kw_only=True):
     visit: int
     mode: LoopMode
     total: int
+    attempt: int = 1
     collection: list[Any] | None = None
     collection_ref: ResultReference | None = None
     stage_id: StageId | None = None
@@ -105,6 +120,9 @@ class LoopWork(msgspec.Struct, kw_only=True):
     next_ordinal: int = 0
     out: dict[FrameId, Window] = msgspec.field(default_factory=dict)
     returned: list[Window] = msgspec.field(default_factory=list)  # handed out, and not worked on
+    unfinished: list[Unfinished] = msgspec.field(default_factory=list)
+    earlier: dict[FrameId, Unfinished] = msgspec.field(default_factory=dict)  # of frames out
+    lost: list[Unfinished] = msgspec.field(default_factory=list)  # for a retry
     outputs: list[FrameOutput] = msgspec.field(default_factory=list)
     rows_failed: int = 0
     rows_broken: int = 0
@@ -138,5 +156,6 @@ class ExecutionState(msgspec.Struct, kw_only=True):
     ended_in: StepName | None = None
     calls: dict[CommandId, list[Call]] = msgspec.field(default_factory=dict)  # of open commands
     kept_calls: dict[StepName, list[Call]] = msgspec.field(default_factory=dict)  # for a retry
+    kept_loops: dict[StepName, LoopWork] = msgspec.field(default_factory=dict)  # for a retry
     children: dict[str, Child] = msgspec.field(default_factory=dict)  # by cycle, while open
     loop_work: dict[LoopId, LoopWork] = msgspec.field(default_factory=dict)

@@ -32,6 +32,7 @@ def entered(fold: Accumulator, event: StepEntered, envelope: Envelope) -> None:
     # Older visits will not be tried again, so what was kept for that goes.
     _forget_children(fold, event.step, event.visit - 1)
     fold.state.kept_calls.pop(event.step, None)
+    fold.state.kept_loops.pop(event.step, None)
 
 
 def exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:

@@ -1,12 +1,21 @@
 """Which rows of an open loop are out, and which came back: the bookkeeping behind frames."""
 
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 from noetl.domain.events import FrameCommitted, FrameDispatched
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.rows import FrameRow, StageRow
-from noetl.domain.execution.state import ExecutionState, FrameOutput, LoopWork, Window
+from noetl.domain.execution.state import (
+    ExecutionState,
+    FrameOutput,
+    LoopWork,
+    Unfinished,
+    Window,
+)
 from noetl.kernel.ids import FrameId, LoopId
 
 
@@ -24,7 +33,11 @@ def handed_out(
         return
     work.next_ordinal = max(work.next_ordinal, event.ordinal + 1)
     work.out[frame_id] = window
-    if window in work.returned:
+    again = unfinished(work, window)
+    if again is not None:
+        work.unfinished.remove(again)
+        work.earlier[frame_id] = again
+    elif window in work.returned:
         work.returned.remove(window)
     else:
         work.next_index = max(work.next_index, window.first + window.rows)
@@ -38,8 +51,14 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
     if work is None or window is None:
         return
     done = min(event.row_count, window.rows)
+    earlier = work.earlier.pop(row.frame_id, None)
+    frames = (*(() if earlier is None else earlier.frames), row.frame_id)
     if done < window.rows:
-        work.returned.append(Window(window.first + done, window.rows - done))
+        rest = Window(window.first + done, window.rows - done)
+        if earlier is None and row.attempts <= 1:
+            work.returned.append(rest)
+        else:  # a holder before this one may have come further
+            work.unfinished.append(_again(rest, frames, earlier))
     work.outputs.append(
         FrameOutput(
             window=Window(window.first, done),
@@ -48,6 +67,10 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
             outcomes=event.outcomes if event.output_ref is None or window.first == 0 else [],
             writes=event.writes,
             duration_ms=_milliseconds(event.metrics),
+            rows_failed=event.failed_rows,
+            rows_broken=event.broken_rows,
+            ordinal=row.ordinal if event.failed_rows else None,
+            frames=frames if event.failed_rows else (),
         )
     )
     work.rows_failed += event.failed_rows
@@ -57,10 +80,63 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
         state.ctx = all_assigned(state.ctx, event.writes)
 
 
-def was_lost(state: ExecutionState, stage: StageRow, frame_id: FrameId, error: Failure) -> None:
+def was_lost(state: ExecutionState, stage: StageRow, row: FrameRow, error: Failure) -> None:
     work = _work(state, stage.loop_id)
-    if work is not None and work.out.pop(frame_id, None) is not None:
-        work.frame_error = work.frame_error or error
+    window = None if work is None else work.out.pop(row.frame_id, None)
+    if work is None or window is None:
+        return
+    earlier = work.earlier.pop(row.frame_id, None)
+    frames = (*(() if earlier is None else earlier.frames), row.frame_id)
+    work.lost.append(_again(window, frames, earlier, row.ordinal))
+    work.frame_error = work.frame_error or error
+
+
+def unfinished(work: LoopWork, window: Window) -> Unfinished | None:
+    return next((each for each in work.unfinished if each.window == window), None)
+
+
+def taken_up(work: LoopWork, before: LoopWork) -> None:
+    """A person's retry: what ended well stays, and everything else goes out again."""
+    work.outputs = [output for output in before.outputs if not output.rows_failed]
+    work.unfinished = [
+        *before.unfinished,
+        *before.lost,
+        *(_failed(output) for output in before.outputs if output.rows_failed),
+        *(
+            _again(window, (frame,), before.earlier.get(frame))
+            for frame, window in before.out.items()
+        ),
+    ]
+    work.returned = list(before.returned)
+    work.next_index, work.next_ordinal = before.next_index, before.next_ordinal
+    work.rows_broken = sum(output.rows_broken for output in work.outputs)
+
+
+def rows_of(outputs: Iterable[FrameOutput]) -> int:
+    return sum(output.window.rows for output in outputs)
+
+
+def _failed(output: FrameOutput) -> Unfinished:
+    return Unfinished(
+        window=output.window,
+        frames=output.frames,
+        ordinal=output.ordinal,
+        output_ref=output.output_ref,
+        outcomes=output.outcomes,
+    )
+
+
+def _again(
+    window: Window,
+    frames: tuple[FrameId, ...],
+    earlier: Unfinished | None,
+    ordinal: int | None = None,
+) -> Unfinished:
+    """How rows ended in an earlier frame still holds for those that no later one has ended."""
+    again = Unfinished(window=window, frames=frames, ordinal=ordinal)
+    if earlier is None:
+        return again
+    return msgspec.structs.replace(again, output_ref=earlier.output_ref, outcomes=earlier.outcomes)
 
 
 def _work(state: ExecutionState, loop_id: LoopId | None) -> LoopWork | None:
