@@ -171,4 +171,7 @@ async def read_100mb() -> AsyncIterator[Measurement]:
                 region.unlink()
 
 
-BENCHMARKS = {"shm.read.100mb": read_100mb, **shared_memory_hits.BENCHMARKS}
+BENCHMARKS: dict[str, Callable[[], AsyncIterator[Measurement]]] = {
+    "shm.read.100mb": read_100mb,
+    **shared_memory_hits.BENCHMARKS,
+}
