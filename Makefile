@@ -71,6 +71,11 @@ test-cluster: setup ## Spark on a real standalone cluster, then on a real Connec
 	.venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py
 	.venv/bin/python -m pytest -m cluster tests/spark/test_connect.py
 
+.PHONY: test-azure
+test-azure: setup ## Object stores on Azurite: installs it by npm, about a minute and 360 MB
+	npm install --no-audit --no-fund --prefix .venv/azurite azurite@3.37.0
+	.venv/bin/python -m pytest tests/compliance/test_azure_object_store.py
+
 .PHONY: bench
 bench: setup ## Benchmarks as JSON lines on stdout (ONLY=<prefix> picks some)
 	@.venv/bin/python -m benchmarks --only "$(ONLY)"

@@ -1,7 +1,7 @@
 """The same program on every profile: only the settings differ."""
 
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -9,6 +9,7 @@ from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.settings import Settings
 from noetl.domain.events import StepEntered
 from noetl.domain.log import EMPTY_STREAM, Append, Appended
+from noetl.domain.payload import payload_key
 from noetl.kernel.errors import LogUnavailable, SettingInvalid
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.runtime.certificate import Certificate, certify
@@ -77,12 +78,27 @@ async def test_the_profiles_prove_the_same_state(
     [
         (Settings(log_url="mysql://x"), "use sqlite: or postgresql://"),
         (Settings(payload_url="ftp://x"), "is not an object store"),
+        (Settings(payload_url="file://host/folder"), "use file:///folder"),
+        (Settings(payload_url="file:folder"), "use file:///folder"),
     ],
 )
 async def test_a_store_that_we_do_not_know_is_named(settings: Settings, says: str) -> None:
     with pytest.raises(SettingInvalid, match=says):
         async with open_platform(settings):
             pass
+
+
+async def test_payloads_and_results_share_one_store(tmp_path: Path) -> None:
+    volume = tmp_path / "a volume"
+    settings = Settings(home=str(tmp_path / "home"), payload_url=f"file://{quote(str(volume))}")
+
+    async with open_platform(settings) as platform:
+        reference = await platform.payloads.put(settings.scope, b"payload", "text/plain")
+        await platform.objects.create("noetl/results/1.json", b"result")
+        keys = [facts.key for facts in await platform.objects.list_objects("")]
+
+    assert keys == [payload_key(settings.scope, reference.sha256), "noetl/results/1.json"]
+    assert (volume / "noetl" / "results" / "1.json").read_bytes() == b"result"
 
 
 async def test_a_server_that_is_not_there_is_worth_another_try() -> None:

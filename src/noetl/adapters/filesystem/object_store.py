@@ -114,9 +114,7 @@ class FilesystemObjectStore:
     def arrow_file(self, key: str) -> ArrowFile | None:
         check_key(key)
         # Slow to import, and most programs never scan a table.
-        from pyarrow.fs import (  # type: ignore[import-untyped] # noqa: PLC0415
-            LocalFileSystem,
-        )
+        from pyarrow.fs import LocalFileSystem  # noqa: PLC0415
 
         return ArrowFile(LocalFileSystem(use_mmap=True), str(self._root / key))
 

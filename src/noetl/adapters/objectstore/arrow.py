@@ -24,7 +24,7 @@ def arrow_files(url: str, config: Mapping[str, str]) -> Callable[[str], ArrowFil
 
 
 def _s3(config: Mapping[str, str]) -> Any:
-    from pyarrow.fs import S3FileSystem  # type: ignore[import-untyped] # noqa: PLC0415 - slow
+    from pyarrow.fs import S3FileSystem  # noqa: PLC0415 - slow
 
     return S3FileSystem(
         **_given(

@@ -56,10 +56,15 @@ class BucketObjectStore:
         first, rest = await _parted(data)
         if rest is None:
             return await self._create_whole(key, first, media_type)
+        given = Fingerprint()
         # No store takes a condition on an upload in parts.
         if await self.head(key) is None:
-            return await self._send_parts(key, rest, media_type)
-        given = Fingerprint()
+            try:
+                return await self._send_parts(key, rest, media_type, given)
+            except StoreUnavailable:
+                # Azure drops the parts of all writers but the first one to come to an end.
+                if await self.head(key) is None:
+                    raise
         async for block in rest:
             await asyncio.to_thread(given.add, block)
         return await self._same(key, given)
@@ -70,7 +75,7 @@ class BucketObjectStore:
         check_key(key)
         first, rest = await _parted(data)
         if rest is not None:
-            return await self._send_parts(key, rest, media_type)
+            return await self._send_parts(key, rest, media_type, Fingerprint())
         given = await asyncio.to_thread(Fingerprint, first)
         with translated(self.url(key)):
             await self._send_whole(key, first, media_type, "overwrite")
@@ -175,10 +180,8 @@ class BucketObjectStore:
         )
 
     async def _send_parts(
-        self, key: str, blocks: AsyncIterator[bytes], media_type: str
+        self, key: str, blocks: AsyncIterator[bytes], media_type: str, given: Fingerprint
     ) -> StoredObject:
-        given = Fingerprint()
-
         async def passing() -> AsyncIterator[bytes]:
             async for block in blocks:
                 await asyncio.to_thread(given.add, block)
