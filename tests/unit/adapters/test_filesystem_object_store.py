@@ -118,6 +118,44 @@ def test_a_draft_does_not_take_a_name_that_is_taken(tmp_path: Path) -> None:
     assert files_below(tmp_path) == ["target"]
 
 
+class Syncs:
+    """What is made safe on the disk, by path, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.paths: list[Path] = []
+        self._sync = os.fsync
+        monkeypatch.setattr(os, "fsync", self._hear)
+
+    def _hear(self, descriptor: int) -> None:
+        self.paths.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        self._sync(descriptor)
+
+
+async def test_bytes_are_safe_before_their_name_and_both_before_it_is_said(
+    store: FilesystemObjectStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.create("some/first", b"x")
+    syncs = Syncs(monkeypatch)
+
+    for write in (store.create, store.replace):
+        syncs.paths.clear()
+        await write("some/second", b"x")
+        draft, folder = syncs.paths
+        assert (draft.parent, folder) == (root / ".drafts", root / "some")
+
+
+async def test_what_is_seen_is_safe(
+    store: FilesystemObjectStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.create(KEY, b"x")
+    syncs = Syncs(monkeypatch)
+
+    await store.head(KEY)
+    await store.create(KEY, b"x")
+
+    assert syncs.paths == [(root / KEY).parent] * 2
+
+
 async def test_a_source_that_breaks_leaves_no_draft(
     store: FilesystemObjectStore, root: Path
 ) -> None:

@@ -39,12 +39,6 @@ class Draft:
         os.replace(second, target)
         sync_folder(target.parent)
 
-    def path(self) -> Path:
-        """Where the bytes are for now."""
-        file = self._opened()
-        file.flush()
-        return Path(file.name)
-
     def discard(self) -> None:
         """Remove the draft, published or not."""
         if self._file is not None:
