@@ -174,6 +174,12 @@ async def test_every_try_has_a_child_of_its_own(
     assert [request.cycle for request in desk.requests] == [cycle]
 
 
+async def test_a_row_of_a_retried_loop_has_a_child_of_its_own(tmp_path: Path) -> None:
+    desk = ChildrenDesk(ended())
+    await run(tmp_path, desk, {}, command_id=None, visit_attempt=3)
+    assert [request.cycle for request in desk.requests] == [f"{KEY}/try 3"]
+
+
 class AwayDesk(ChildrenDesk):
     """Does not answer the first time it is asked for the end."""
 
