@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -15,9 +16,28 @@ from tests.cli.shells import HELLO, Shell, ended, interrupt
 pytestmark = pytest.mark.servers
 
 
+class Owner(Shell):
+    """Ends what it began, whatever a test says."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.begun: list[subprocess.Popen[str]] = []
+
+    def begin(
+        self, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[str]":
+        self.begun.append(super().begin(*arguments, environment=environment))
+        return self.begun[-1]
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    owner = Owner(tmp_path)
+    yield owner
+    for process in owner.begun:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def free_port() -> int:
@@ -86,3 +106,15 @@ def test_a_caller_without_a_key_is_worth_a_warning(shell: Shell) -> None:
     assert (line["level"], line["message"]) == ("warning", "request refused: key_missing")
     assert line["path"] == "/api/executions"
     assert settings["NOETL_API_KEY"] not in err
+
+
+def test_explain_asks_the_server_which_knows_its_workers(shell: Shell) -> None:
+    server = shell.begin("dev", "--port", "0", "--json")
+    assert server.stdout is not None
+    server.stdout.readline()
+    execution = shell.json("run", shell.write("hello.yaml", HELLO))["execution_id"]
+    told = shell.json("explain", execution)
+    interrupt(server)
+    ended(server)
+    assert told["status"] == "COMPLETED"
+    assert told == shell.json("explain", execution)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from noetl.adapters.system.chance import new_uuid
@@ -71,7 +72,13 @@ async def run_worker(
             telemetry=telemetry,
         )
         identity = _identity(settings, slots, tools.kinds, named or Named())
-        await _work(Worker(identity, services))
+        worker = Worker(identity, services)
+        if settings.worker_metrics_port is not None:
+            # Only here: most workers show no numbers, and the library is not small.
+            metrics = import_module("noetl.bootstrap.worker_metrics")
+            numbers = metrics.WorkerNumbers(identity, worker, tools.gauges)
+            stack.enter_context(metrics.shown(numbers, settings.worker_metrics_port))
+        await _work(worker)
 
 
 def _key(settings: Settings) -> str | None:

@@ -20,6 +20,7 @@ from noetl.kernel.snowflake import NODE_MAX
 
 PREFIX = "NOETL_"
 Key = Annotated[str, msgspec.Meta(min_length=8)]
+Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
@@ -111,6 +112,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.Meta(
             description="`debug`, `info`, `warning`, `error`; `dev`, `worker`: info, else warning."
         ),
+    ] = None
+    worker_metrics_port: Annotated[
+        Port | None,
+        msgspec.Meta(description="Where `noetl worker` shows its metrics; none: nowhere."),
     ] = None
     otlp_endpoint: Annotated[
         str | None,

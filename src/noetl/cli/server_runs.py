@@ -18,12 +18,18 @@ from noetl.runtime.executions import Outcome
 
 
 @asynccontextmanager
-async def server_runs(holder: Holder, follower: Follower) -> AsyncIterator[Runs]:
+async def server_client(holder: Holder) -> AsyncIterator[NoetlClient]:
     connection = Connection(holder.address or "", holder.api_key)
     try:
-        yield ServerRuns(NoetlClient(connection, system_clock()), follower)
+        yield NoetlClient(connection, system_clock())
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def server_runs(holder: Holder, follower: Follower) -> AsyncIterator[Runs]:
+    async with server_client(holder) as client:
+        yield ServerRuns(client, follower)
 
 
 class ServerRuns:

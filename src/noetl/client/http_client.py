@@ -68,7 +68,8 @@ class _Cancelled(msgspec.Struct, frozen=True):
     cancelled_executions: list[ExecutionId] = []
 
 
-class _Explained(msgspec.Struct, frozen=True):
+class Explained(msgspec.Struct, frozen=True):
+    status: str
     sentences: list[str]
 
 
@@ -113,7 +114,10 @@ class NoetlClient:
         return [open_stored(row) for row in stored]
 
     async def explain(self, execution: ExecutionId) -> list[str]:
-        return (await self._connection.get(_one(execution, "/explain"), _Explained)).sentences
+        return (await self.explained(execution)).sentences
+
+    async def explained(self, execution: ExecutionId) -> Explained:
+        return await self._connection.get(_one(execution, "/explain"), Explained)
 
     async def cancel(
         self, execution: ExecutionId, reason: str | None = None, *, cascade: bool = True

@@ -1,0 +1,66 @@
+"""The numbers of a worker, for Prometheus, on a port of its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from noetl.domain.work import WorkerIdentity
+from noetl.kernel.errors import SettingInvalid
+from noetl.runtime.worker import Worker
+
+_LABELS = ("worker_id", "worker_pool", "runtime")
+_RUNTIME = "python"
+_NO_POOL = "default"
+_ENDS = ("reported", "lost", "stopped", "broken", "refused")
+
+
+class WorkerNumbers(Collector):
+    """Looked up when somebody asks; the worker itself counts only what it counts anyway."""
+
+    def __init__(
+        self, identity: WorkerIdentity, worker: Worker, gauges: Callable[[], Mapping[str, float]]
+    ) -> None:
+        self._labels = (identity.worker_id, identity.labels.get("pool", _NO_POOL), _RUNTIME)
+        self._slots = identity.slots
+        self._worker = worker
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        free = self._worker.free_slots
+        yield self._gauge("noetl_worker_up", "The worker runs.", 1)
+        yield self._gauge("noetl_worker_slots_capacity", "Slots in all.", self._slots)
+        yield self._gauge("noetl_worker_slots_used", "Slots with work.", self._slots - free)
+        yield self._gauge("noetl_worker_slots_free", "Slots without.", free)
+        ends = CounterMetricFamily(
+            "noetl_worker_work", "Work by what became of it.", labels=(*_LABELS, "end")
+        )
+        for end in _ENDS:
+            ends.add_metric((*self._labels, end), getattr(self._worker.counts, end))
+        yield ends
+        for name, value in self._gauges().items():
+            yield self._gauge(f"noetl_{name}", name.replace("_", " "), value)
+
+    def _gauge(self, name: str, text: str, value: float) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(name, text, labels=_LABELS)
+        family.add_metric(self._labels, value)
+        return family
+
+
+@contextmanager
+def shown(numbers: Collector, port: int) -> Iterator[None]:
+    """Under every path, so `/health` answers too. Whoever scrapes comes from elsewhere."""
+    registry = CollectorRegistry()
+    registry.register(numbers)
+    try:
+        server, thread = start_http_server(port, addr="0.0.0.0", registry=registry)
+    except OSError as error:
+        raise SettingInvalid(f"NOETL_WORKER_METRICS_PORT is {port}: {error}") from error
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
