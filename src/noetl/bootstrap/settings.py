@@ -38,7 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     payload_url: Annotated[
         str,
         msgspec.Meta(
-            description="Where payloads are: `file:` in the home, or `s3://…`, `gs://…`, `az://…`."
+            description="Where results and payloads lie: `file:` in the home, `file:///folder`,"
+            " or `s3://…`, `gs://…`, `az://…`."
         ),
     ] = "file:"
     tenant_id: Annotated[
