@@ -20,11 +20,16 @@ class Shelf:
         self.asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
         self.may_go_on.set()
+        self.given_up = asyncio.Event()
 
     async def read(self, key: str) -> AsyncIterator[bytes]:
         self.reads += 1
         self.asked.set()
-        await self.may_go_on.wait()
+        try:
+            await self.may_go_on.wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
         if self.data is None:
             raise PayloadMissing(key)
         for start in range(0, len(self.data), 1024 * 1024):

@@ -142,7 +142,7 @@ async def test_a_fetch_ends_when_nobody_waits_for_it(scratch: Path) -> None:
     await shelf.asked.wait()
 
     leaving.cancel()
-    await asyncio.wait([leaving])
+    await shelf.given_up.wait()
     shelf.may_go_on.set()
 
     assert bytes((await chain.read(key_of(data), NAME)).view) == data

@@ -110,6 +110,7 @@ class ReadChain:
         flight = _Flight(asyncio.create_task(self._find(key, object_key, hint)))
         self._flights[key] = flight
         flight.task.add_done_callback(lambda _: self._land(key, flight))
+        flight.task.add_done_callback(_look_at)  # an error that nobody waited for is no news
         return flight
 
     def _land(self, key: CacheKey, flight: _Flight) -> None:
@@ -171,6 +172,11 @@ class ReadChain:
             fill = asyncio.create_task(_in_thread(_offer, layers, key, offering))
             self._fills.add(fill)
             fill.add_done_callback(self._fills.discard)
+
+
+def _look_at(task: asyncio.Task[CachedBytes]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def _offer(layers: list[ResultCache], key: CacheKey, offering: Offering) -> None:
