@@ -11,7 +11,7 @@ LIST_PAYLOADS_MAX = 1_000
 
 
 class PayloadStore(Protocol):
-    """Promises every adapter keeps (each has a test of the same number):
+    """Promises kept over every object store (each has a test of the same number):
 
     B1  what is put is what is got, and its reference names the sha256 of exactly those bytes
     B2  equal bytes in one scope are one object with one uri; another scope has its own,
