@@ -17,15 +17,17 @@ class Earlier:
 
     def add(self, entries: list[JournalEntry], rows: Iterable[int]) -> None:
         """One journal, the oldest first; `rows` are those that its frame may have begun."""
+        is_unmarked = False
         for entry in entries:
             if entry.call is not None:
+                is_unmarked = is_unmarked or entry.row not in self.begun | self.ended
                 self.calls.setdefault(entry.row, {})[entry.call.task, entry.call.run] = entry.call
             elif entry.has_ended:
                 self._end(entry.row)
             else:
                 self.begun.update(range(entry.row, entry.row + entry.rows))
-        if entries and not any(entry.rows for entry in entries):
-            self.begun.update(rows)  # of a build that marked no rows: any of them may have begun
+        if is_unmarked:  # by a build that marked no rows: any of them may have begun
+            self.begun.update(rows)
 
     def _end(self, row: int) -> None:
         """It failed and was reported: what succeeded of it is adopted, the rest is run anew."""

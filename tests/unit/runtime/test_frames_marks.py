@@ -135,3 +135,10 @@ def test_rows_have_begun_when_they_are_marked(entries: list[JournalEntry], begun
     earlier = Earlier()
     earlier.add(entries, range(5, 9))
     assert earlier.begun == begun
+
+
+def test_marks_of_an_earlier_frame_hold_for_the_next_one() -> None:
+    earlier = Earlier()
+    earlier.add([JournalEntry(row=3, rows=2)], range(10))
+    earlier.add([JournalEntry(row=3, call=PAID), JournalEntry(row=4, has_ended=True)], range(10))
+    assert (earlier.begun, earlier.ended) == ({3}, {4})
