@@ -22,12 +22,15 @@ from noetl.adapters.system.clock import SystemClock, utc_now
 from noetl.domain.events import PlaybookInitialized
 from noetl.domain.events.envelope import Draft
 from noetl.domain.log import APPEND_EVENTS_MAX, EMPTY_STREAM, Append, StreamHead
+from noetl.domain.naming.placement import CellPlacement
 from noetl.domain.snapshots import INTERVAL_EVENTS
 from noetl.kernel.ids import StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.kernel.snowflake import SnowflakeSequence
 from noetl.ports.snapshot_store import SnapshotStore
 from noetl.results.payloads import ObjectPayloadStore
+from noetl.results.read_chain import ReadChain
+from noetl.results.store import ResultStore
 from noetl.runtime.coordinator import Coordinator, Held
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.projector import Projector
@@ -60,14 +63,18 @@ class _Setting:
         self.snapshots = SqliteSnapshotStore(file)
         ids, millis = SnowflakeSequence(1), count(1_767_225_600_000)
         self.new_id = lambda: ids.next(next(millis))
-        self.payloads = ObjectPayloadStore(MemoryObjectStore())
+        objects = MemoryObjectStore()
+        self.payloads = ObjectPayloadStore(objects)
+        chain = ReadChain([], objects, Path())
+        placement = CellPlacement("bench", "here", "one")
+        self.results = ResultStore(objects, self.payloads, placement, chain)
         self.playbooks = Playbooks(MemoryCatalog(utc_now, self.new_id), self.payloads)
 
     def coordinator(self, snapshots: SnapshotStore | None) -> Coordinator:
         return Coordinator(
             Held(
                 log=self.log,
-                payloads=self.payloads,
+                results=self.results,
                 playbooks=self.playbooks,
                 clock=SystemClock(),
                 new_id=self.new_id,

@@ -69,7 +69,7 @@ async def check_effects(
     platform: Platform, execution: ExecutionId, record: Record, counters: Counters
 ) -> None:
     """Once where keys are honoured; elsewhere again only if the ledger says that it was."""
-    executions = Executions(platform.log, platform.projections, platform.payloads)
+    executions = Executions(platform.log, platform.projections, platform.results)
     effects = await executions.effects(DEFAULT_SCOPE, execution)
     repeated = {entry.cycle for entry in effects if entry.state == "repeated"}
     for key in counters.of(execution, HONOURING):

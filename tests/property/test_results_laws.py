@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import msgspec
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -33,6 +33,7 @@ from noetl.runtime.recovery import Recovery
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.wire.codec import open_stored
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.simulation.faulty_log import FaultyLog
 from tests.simulation.hands import Acknowledged, Hand
 from tests.unit.runtime.desk_scene import rising_ids
@@ -76,7 +77,7 @@ class World:
     def _build(self) -> None:
         held = Held(
             log=self.log,
-            payloads=MemoryPayloadStore(),
+            results=memory_results(),
             playbooks=_PARSED,
             clock=self.clock,
             new_id=self.new_id,

@@ -11,6 +11,7 @@ from noetl.ports.tool import ToolCall
 from noetl.ports.tool_services import ToolServices
 from noetl.ports.work_desk import WorkDesk
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 
 
 def services(
@@ -23,6 +24,7 @@ def services(
     """For tools that never ask the desk."""
     return ToolServices(
         payloads=MemoryPayloadStore(),
+        results=memory_results(),
         clock=SystemClock(),
         desk=cast(WorkDesk, None),
         folder=folder,

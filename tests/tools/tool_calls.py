@@ -19,11 +19,11 @@ from noetl.domain.work import (
 from noetl.kernel.ids import CommandId, ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.tool import ToolCall
 from noetl.ports.tool_services import ToolServices
 from noetl.ports.work_desk import WorkDesk
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 
 SCOPE = Scope("acme", "research")
 EXECUTION = ExecutionId("7001")
@@ -80,10 +80,12 @@ def services(
     *,
     desk: WorkDesk | None = None,
     clock: Clock | None = None,
-    payloads: PayloadStore | None = None,
+    payloads: MemoryPayloadStore | None = None,
 ) -> ToolServices:
+    payloads = payloads or MemoryPayloadStore()
     return ToolServices(
-        payloads=payloads or MemoryPayloadStore(),
+        payloads=payloads,
+        results=memory_results(payloads),
         clock=clock or SystemClock(),
         desk=desk or ChildrenDesk(),
         folder=folder,

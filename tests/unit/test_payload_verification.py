@@ -5,16 +5,17 @@ from collections.abc import AsyncIterator
 from noetl.domain.events import PlaybookCompleted, StepEntered
 from noetl.domain.events.envelope import Draft, RecordedEvent
 from noetl.domain.log import EMPTY_STREAM, StoredEvent
+from noetl.domain.naming.result_name import ResultName
 from noetl.domain.payload import PayloadReference
 from noetl.kernel.ids import StepName
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
-from noetl.pipeline.payloads import as_payload, recorded
 from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
 from noetl.testing.histories import History, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 
 (EXECUTION,) = execution_ids(1)
 SECRET = b"the body of a payload"
@@ -54,7 +55,7 @@ async def test_a_sound_history_is_all_resolved() -> None:
     store = CountingStore()
     one, two = await put(store, SECRET), await put(store, b"two")
 
-    found = await verify_payloads(events_naming(one, None, two, one), store)
+    found = await verify_payloads(events_naming(one, None, two, one), memory_results(store))
 
     assert found.summary.all_resolved
     assert (found.summary.total, found.summary.unique_refs) == (3, 2)
@@ -67,7 +68,7 @@ async def test_a_missing_payload_is_named_by_its_code() -> None:
     reference = await put(store, SECRET)
     await store.delete(reference)
 
-    found = await verify_payloads(events_naming(reference), store)
+    found = await verify_payloads(events_naming(reference), memory_results(store))
 
     assert not found.summary.all_resolved
     assert [(fact.resolved, fact.error) for fact in found.facts] == [(False, "payload_missing")]
@@ -76,7 +77,7 @@ async def test_a_missing_payload_is_named_by_its_code() -> None:
 async def test_facts_hold_no_bodies() -> None:
     store = MemoryPayloadStore()
 
-    found = await verify_payloads(events_naming(await put(store, SECRET)), store)
+    found = await verify_payloads(events_naming(await put(store, SECRET)), memory_results(store))
 
     assert SECRET.decode() not in repr(found)
 
@@ -85,8 +86,10 @@ async def test_the_report_is_bounded_and_its_summary_is_not() -> None:
     store = MemoryPayloadStore()
     references = [await put(store, bytes([number])) for number in range(9)]
 
-    short = await verify_payloads(events_naming(*references), store, facts_max=4)
-    whole: PayloadVerification = await verify_payloads(events_naming(*references), store)
+    short = await verify_payloads(events_naming(*references), memory_results(store), facts_max=4)
+    whole: PayloadVerification = await verify_payloads(
+        events_naming(*references), memory_results(store)
+    )
 
     assert (len(short.facts), short.facts_omitted) == (4, 5)
     assert short.summary == whole.summary
@@ -95,15 +98,20 @@ async def test_the_report_is_bounded_and_its_summary_is_not() -> None:
 async def test_results_that_left_the_event_are_looked_at_too() -> None:
     store = MemoryPayloadStore()
     large = "x" * 200_000
-    small = await recorded(large, store, DEFAULT_SCOPE)
+    name = ResultName(
+        tenant=DEFAULT_SCOPE.tenant_id,
+        project=DEFAULT_SCOPE.organization_id,
+        execution_id=EXECUTION,
+        step=StepName("load"),
+    )
+    small = await memory_results(store).record(name, large)
     assert small.reference is not None
     draft = History(EXECUTION).draft(PlaybookCompleted(result=small))
 
-    sound = await verify_payloads(recorded_from([draft]), store)
-    for stored in await store.list_stored(DEFAULT_SCOPE):
-        assert stored.sha256 == small.reference.sha256
-    await store.delete(as_payload(small.reference, DEFAULT_SCOPE))
-    lost = await verify_payloads(recorded_from([draft]), store)
+    sound = await verify_payloads(recorded_from([draft]), memory_results(store))
+    (stored,) = await store.objects.list_objects("")
+    await store.objects.delete(stored.key)
+    lost = await verify_payloads(recorded_from([draft]), memory_results(store))
 
     assert (sound.summary.total, sound.summary.all_resolved) == (1, True)
     assert [fact.error for fact in lost.facts] == ["payload_missing"]
@@ -113,7 +121,7 @@ async def test_another_tenants_payload_is_not_even_read() -> None:
     store = CountingStore()
     theirs = await store.put(Scope("acme", "research"), SECRET, "text/plain")
 
-    found = await verify_payloads(events_naming(theirs), store)
+    found = await verify_payloads(events_naming(theirs), memory_results(store))
 
     assert [fact.error for fact in found.facts] == ["payload_of_another_scope"]
     assert store.reads == 0

@@ -18,6 +18,7 @@ from noetl.ports.frame_journal import FrameJournal
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.work_desk import WorkDesk
+from noetl.results.store import ResultStore
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.executions import Executions
@@ -41,6 +42,7 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     log: EventLog
     payloads: PayloadStore
+    results: ResultStore
     projections: ProjectionStore
     catalog: Catalog
     credentials: CredentialStore

@@ -110,7 +110,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
     coordinator = Coordinator(
         Held(
             log=platform.log,
-            payloads=platform.payloads,
+            results=platform.results,
             playbooks=playbooks,
             clock=clock,
             new_id=platform.new_id,
@@ -144,6 +144,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
     tools = Tools(
         ToolServices(
             payloads=platform.payloads,
+            results=platform.results,
             clock=engine.clock,
             desk=engine.desk,
             folder=_tool_folder(settings),
@@ -166,12 +167,12 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         pipelines=Interpreter(
             traced(tools, telemetry),
             platform.credentials,
-            platform.payloads,
+            platform.results,
             engine.clock,
             new_uuid,
         ),
         playbooks=engine.playbooks,
-        payloads=platform.payloads,
+        results=platform.results,
         journal=engine.journal,
         clock=engine.clock,
         telemetry=telemetry,

@@ -18,6 +18,7 @@ from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.chance import random_bytes
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.results import open_results
 from noetl.bootstrap.secret_key import load_key
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import LogMissing, SettingInvalid
@@ -29,7 +30,7 @@ from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.snapshot_store import SnapshotStore
-from noetl.results.payloads import ObjectPayloadStore
+from noetl.results.store import ResultStore
 
 _TABLES = (
     "catalog",
@@ -46,7 +47,8 @@ class Platform(msgspec.Struct, frozen=True):
 
     log: EventLog
     objects: ObjectStore
-    payloads: PayloadStore  # in the objects, under keys of their own
+    results: ResultStore  # in the objects, by their names
+    payloads: PayloadStore  # in the objects, by their digests
     projections: ProjectionStore
     snapshots: SnapshotStore
     catalog: Catalog
@@ -64,19 +66,21 @@ async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIter
     async with AsyncExitStack() as stack:
         objects = open_objects(settings)
         stack.push_async_callback(objects.close)
+        results = open_results(settings, objects)
+        stack.push_async_callback(results.close)
         if settings.log_url == "sqlite:" and create:
-            yield await _embedded(settings, objects, stack)
+            yield await _embedded(settings, results, stack)
         elif settings.log_url == "sqlite:":
-            yield await _attached(settings, objects, stack)
+            yield await _attached(settings, results, stack)
         elif settings.log_url.startswith(("postgresql://", "postgres://")):
-            yield await _postgres(settings, objects, stack)
+            yield await _postgres(settings, results, stack)
         else:
             raise SettingInvalid(
                 f"NOETL_LOG_URL is {settings.log_url!r}; use sqlite: or postgresql://user@host/name"
             )
 
 
-async def _embedded(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
+async def _embedded(settings: Settings, results: ResultStore, stack: AsyncExitStack) -> Platform:
     try:
         settings.log_path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,8 +90,9 @@ async def _embedded(settings: Settings, objects: ObjectStore, stack: AsyncExitSt
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         await SqliteEventLog.open(file, utc_now),
-        objects,
-        ObjectPayloadStore(objects),
+        results.objects,
+        results,
+        results.payloads,
         await SqliteProjectionStore.open(file, utc_now),
         await SqliteSnapshotStore.open(file),
         await SqliteCatalog.open(file, utc_now, new_id),
@@ -97,7 +102,7 @@ async def _embedded(settings: Settings, objects: ObjectStore, stack: AsyncExitSt
     )
 
 
-async def _attached(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
+async def _attached(settings: Settings, results: ResultStore, stack: AsyncExitStack) -> Platform:
     path = settings.log_path
     if not path.is_file() or path.stat().st_size == 0:
         raise LogMissing(str(path))
@@ -108,8 +113,9 @@ async def _attached(settings: Settings, objects: ObjectStore, stack: AsyncExitSt
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         SqliteEventLog(file, utc_now),
-        objects,
-        ObjectPayloadStore(objects),
+        results.objects,
+        results,
+        results.payloads,
         SqliteProjectionStore(file, utc_now),
         SqliteSnapshotStore(file),
         SqliteCatalog(file, utc_now, new_id),
@@ -119,7 +125,7 @@ async def _attached(settings: Settings, objects: ObjectStore, stack: AsyncExitSt
     )
 
 
-async def _postgres(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Platform:
+async def _postgres(settings: Settings, results: ResultStore, stack: AsyncExitStack) -> Platform:
     try:
         from noetl.adapters.postgres.catalog import PostgresCatalog
         from noetl.adapters.postgres.credential_store import PostgresCredentialStore
@@ -138,8 +144,9 @@ async def _postgres(settings: Settings, objects: ObjectStore, stack: AsyncExitSt
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         log,
-        objects,
-        ObjectPayloadStore(objects),
+        results.objects,
+        results,
+        results.payloads,
         await PostgresProjectionStore.open(pool, utc_now),
         await PostgresSnapshotStore.open(pool),
         await PostgresCatalog.open(pool, utc_now, new_id),

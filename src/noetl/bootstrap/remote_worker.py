@@ -13,6 +13,7 @@ from pathlib import Path
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.platform import open_objects
+from noetl.bootstrap.results import open_results
 from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
 from noetl.bootstrap.telemetry import open_telemetry, traced
@@ -26,9 +27,8 @@ from noetl.domain.work import WorkerIdentity
 from noetl.kernel.ids import WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.tool_services import ToolServices
-from noetl.results.payloads import ObjectPayloadStore
+from noetl.results.store import ResultStore
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools
 
@@ -54,19 +54,20 @@ async def run_worker(
         stack.push_async_callback(connection.close)
         objects = open_objects(settings)
         stack.push_async_callback(objects.close)
-        payloads = ObjectPayloadStore(objects)
+        results = open_results(settings, objects)
+        stack.push_async_callback(results.close)
         clock = SystemClock()
         telemetry = open_telemetry(settings, clock, "worker")
         stack.push_async_callback(telemetry.close)
         desk = HttpWorkDesk(connection)
-        tools = Tools(_tool_services(settings, payloads, clock, desk))
+        tools = Tools(_tool_services(settings, results, clock, desk))
         stack.push_async_callback(tools.close)
         credentials = HttpCredentialStore(connection, settings.scope)
         services = WorkerServices(
             desk=desk,
-            pipelines=Interpreter(traced(tools, telemetry), credentials, payloads, clock, new_uuid),
+            pipelines=Interpreter(traced(tools, telemetry), credentials, results, clock, new_uuid),
             playbooks=HttpPlaybooks(connection),
-            payloads=payloads,
+            results=results,
             journal=HttpFrameJournal(connection),
             clock=clock,
             telemetry=telemetry,
@@ -108,10 +109,11 @@ async def _work(worker: Worker) -> None:
 
 
 def _tool_services(
-    settings: Settings, payloads: PayloadStore, clock: Clock, desk: HttpWorkDesk
+    settings: Settings, results: ResultStore, clock: Clock, desk: HttpWorkDesk
 ) -> ToolServices:
     return ToolServices(
-        payloads=payloads,
+        payloads=results.payloads,
+        results=results,
         clock=clock,
         desk=desk,
         folder=Path(settings.home) / "work",

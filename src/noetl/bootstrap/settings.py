@@ -148,6 +148,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    result_memory_mb: Annotated[
+        int, msgspec.Meta(description="Memory of a process for results it has read.", ge=0)
+    ] = 128
+    result_shared_memory_mb: Annotated[
+        int,
+        msgspec.Meta(description="Shared memory of a node for results; 0 shares nothing.", ge=0),
+    ] = 1024
+    result_disk_mb: Annotated[
+        int, msgspec.Meta(description="Disk of a node for results that lie elsewhere.", ge=0)
+    ] = 10_240
+
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in ("secret_key", "api_key", "internal_key", "spark_master", "spark_conf"):

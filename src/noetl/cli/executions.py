@@ -187,7 +187,7 @@ def _next(view: ExecutionView) -> list[str]:
 @asynccontextmanager
 async def _reading(settings: Settings) -> AsyncIterator[tuple[Executions, Scope]]:
     async with open_platform(settings, create=False) as platform:
-        stores = platform.log, platform.projections, platform.payloads
+        stores = platform.log, platform.projections, platform.results
         yield Executions(*stores), settings.scope
 
 
@@ -198,7 +198,7 @@ async def _list(status: str | None, path: str | None, limit: int) -> list[Execut
             projector = Projector(platform.log, platform.projections, platform.snapshots)
             while await projector.advance():
                 pass
-        executions = Executions(platform.log, platform.projections, platform.payloads)
+        executions = Executions(platform.log, platform.projections, platform.results)
         wanted = None if status is None else status.upper()
         return await executions.list(settings.scope, status=wanted, path=path, limit=limit)
 

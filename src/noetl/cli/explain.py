@@ -54,7 +54,7 @@ async def _asked(holder: Holder, execution: ExecutionId) -> tuple[str, list[str]
 
 async def _explain(settings: Settings, execution: ExecutionId) -> tuple[str, list[str]]:
     async with open_platform(settings, create=False) as platform:
-        executions = Executions(platform.log, platform.projections, platform.payloads)
+        executions = Executions(platform.log, platform.projections, platform.results)
         state = await executions.state(settings.scope, execution)
         digest = state.execution.playbook_digest or ""
         playbooks = Playbooks(platform.catalog, platform.payloads, is_other_kind)

@@ -120,7 +120,7 @@ async def _state(request: ReplayRequest, extras: tuple[str, ...]) -> dict[str, A
         if "rows" in extras:
             answer["rows"] = collector.rows(replayed.state)
         if "payloads" in extras:
-            found = await verify_payloads(engine.events(request), platform.payloads)
+            found = await verify_payloads(engine.events(request), platform.results)
             answer["payloads"] = msgspec.to_builtins(found)
         return answer
 

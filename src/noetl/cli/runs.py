@@ -124,5 +124,5 @@ class EngineRuns:
 
     async def outcome(self, execution: ExecutionId) -> Outcome:
         platform = self._engine.platform
-        executions = Executions(platform.log, platform.projections, platform.payloads)
+        executions = Executions(platform.log, platform.projections, platform.results)
         return await executions.outcome(self._scope, execution)

@@ -16,6 +16,9 @@ from noetl.kernel.scope import Scope
 NextAction = Literal["continue", "wait", "stop"]
 """What a worker should do next: go on, start nothing new, or give up what it has."""
 
+HOLDERS_MAX = 1_000
+"""No frame is handed out more often than this, whatever its policy says."""
+
 EffectNote = str
 """`fired`, or `repeated`: whether an earlier holder had fired it was in doubt, so it ran again."""
 
@@ -115,6 +118,12 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     after: tuple[FrameId, ...] = ()  # earlier frames over these rows: their journals still hold
     kept: tuple["RowOutcome", ...] = ()  # how the rows ended there: what ended well is not run
     kept_ref: ResultReference | None = None  # the same, when it is large
+
+    @property
+    def holder(self) -> int:
+        """Which holder of the frame this is, in the names of what it writes: a retry by a person
+        begins to count its attempts anew."""
+        return self.attempt + (self.visit_attempt - 1) * HOLDERS_MAX
 
 
 Work = CommandWork | FrameWork

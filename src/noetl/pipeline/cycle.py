@@ -82,6 +82,11 @@ def with_envelope(result: Result, outcome: Outcome) -> Result:
     return msgspec.structs.replace(result, context={**result.context, **kept}) if kept else result
 
 
+def without_envelope(result: Result) -> Result:
+    bare = {name: part for name, part in result.context.items() if name not in _KEPT}
+    return msgspec.structs.replace(result, context=bare)
+
+
 def with_detail(failure: Failure, outcome: Outcome) -> Failure:
     kept = _envelope(outcome)
     return msgspec.structs.replace(failure, detail={**failure.detail, **kept}) if kept else failure

@@ -7,8 +7,7 @@ from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import Facts
 from noetl.kernel.scope import Scope
 from noetl.pipeline.contents import Contents
-from noetl.pipeline.failures import failed
-from noetl.pipeline.payloads import MEDIA_TYPE
+from noetl.pipeline.payloads import references_of
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
 from noetl.templates.recorded import RecordedResults
@@ -25,12 +24,11 @@ class FactsView:
         self._scope = scope
         self._playbook = playbook
         self._bindings: Bindings | None = None
-        references = (result.reference for result in facts.results.values())
-        self._media_types = {each.uri: each.media_type for each in references if each is not None}
+        self._references = references_of(facts.results)
 
     @property
     def has_references(self) -> bool:
-        return bool(self._media_types)
+        return bool(self._references)
 
     def is_of(self, scope: Scope, playbook: Playbook, facts: Facts) -> bool:
         same_run = self.facts is facts and self._playbook is playbook
@@ -49,14 +47,11 @@ class FactsView:
         return self._bindings
 
     async def fetch(self, uri: str, contents: Contents) -> None:
-        """Raises PayloadError, or ToolFailed for a payload that is not JSON."""
+        """Raises PayloadError, or ToolFailed for what templates cannot look into."""
         if uri in self.fetched:
             return
-        media_type = self._media_types.get(uri)
-        if media_type not in (None, MEDIA_TYPE):
-            message = f"{uri} is {media_type}, which templates cannot look into; pass it to a tool"
-            raise failed("missing_reference", message)
-        self.fetched[uri] = await contents.get(self._scope, uri)
+        known = self._references.get(uri)
+        self.fetched[uri] = await contents.get(self._scope, uri, known)
         self._bindings = None
 
 

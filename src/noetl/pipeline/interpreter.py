@@ -13,7 +13,7 @@ from noetl.pipeline.row import Row
 from noetl.pipeline.workshop import Workshop
 from noetl.ports.clock import Clock
 from noetl.ports.credential_store import CredentialStore
-from noetl.ports.payload_store import PayloadStore
+from noetl.results.store import ResultStore
 
 
 class Interpreter:
@@ -23,7 +23,7 @@ class Interpreter:
         self,
         tools: Tools,
         credentials: CredentialStore,
-        payloads: PayloadStore,
+        results: ResultStore,
         clock: Clock,
         entropy: Callable[[], str],
     ) -> None:
@@ -32,7 +32,7 @@ class Interpreter:
             tools=tools,
             credentials=known,
             keychain=Keychain(tools, known, clock),
-            contents=Contents(payloads),
+            contents=Contents(results),
             clock=clock,
             entropy=entropy,
             plans=Plans(),

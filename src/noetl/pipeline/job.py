@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from noetl.domain.events.business_object import BusinessObjectChanged
-from noetl.domain.events.values import Failure
+from noetl.domain.events.values import Failure, Result
+from noetl.domain.naming.result_name import ResultName
 from noetl.domain.playbook.model import Playbook, Step
 from noetl.domain.work import Call, Facts
 from noetl.kernel.ids import CommandId, StageId
@@ -28,6 +29,7 @@ class Job:
     iteration: Iteration | None = None  # None: not in a loop, or a whole frame at once
     frame: Frame | None = None
     journal: Mapping[tuple[str, int], Call] = field(default_factory=dict)  # by (task, run)
+    attempt: int = 1  # which holder of the work this is
     has_predecessor: bool = False  # an earlier holder may have fired what is not recorded
     command_id: CommandId | None = None
     stage_id: StageId | None = None
@@ -40,6 +42,23 @@ class Job:
         index = 0 if place is None else place.index
         return f"{self.facts.run.execution_id}/{self.step.name}/{self.visit}/{index}"
 
+    def result_name(self, task: str | None = None, run: int = 1) -> ResultName:
+        """What the result of the step, or of one run of a task, is called."""
+        frame, row = self.frame, self.iteration
+        index = 0 if frame is None or row is None else row.index - frame.base_index
+        return ResultName(
+            tenant=self.scope.tenant_id,
+            project=self.scope.organization_id,
+            execution_id=self.facts.run.execution_id,
+            step=self.step.name,
+            task=task,
+            run=run,
+            frame=0 if frame is None else frame.index,
+            row=index,
+            attempt=self.attempt,
+            visit=self.visit,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowResult:
@@ -50,6 +69,7 @@ class RowResult:
 
     status: RowStatus
     value: Any = None
+    recorded: Result | None = None  # the value as its call was recorded; None: it was not
     error: Failure | None = None
     writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` paths without the prefix
     emitted: tuple[BusinessObjectChanged, ...] = ()

@@ -7,13 +7,20 @@ from typing import Any, Final
 import msgspec
 
 from noetl.domain.events.business_object import BusinessObjectChanged
-from noetl.domain.events.values import Failure
+from noetl.domain.events.values import Failure, Result
 from noetl.domain.playbook.task import Action, Break, Fail, Jump, Retry, Rule
 from noetl.domain.work import Call
 from noetl.pipeline import emits
 from noetl.pipeline.adoption import Adoption
 from noetl.pipeline.attempts import Attempts
-from noetl.pipeline.cycle import Cycle, Ending, Tried, with_detail, with_envelope
+from noetl.pipeline.cycle import (
+    Cycle,
+    Ending,
+    Tried,
+    with_detail,
+    with_envelope,
+    without_envelope,
+)
 from noetl.pipeline.effects import Effects
 from noetl.pipeline.failures import EXPECTED, STEP_TIMEOUT, failure_of
 from noetl.pipeline.job import Hold, Job, Journal, RowResult, RowStatus
@@ -43,6 +50,7 @@ class Row:
         self._task_ms: dict[str, int] = {}
         self._emitted: list[BusinessObjectChanged] = []
         self._value: Any = None  # of the task that ended last
+        self._result: Result | None = None  # the same, if it was recorded
         self._open: Cycle | None = None
 
     async def run(self) -> RowResult:
@@ -125,6 +133,8 @@ class Row:
         self._effects.adopt(cycle, recorded)
         self._tries[cycle.plan.name] = recorded.tries
         self._left(cycle, tried)
+        if recorded.result is not None and not self._job.step.is_pipeline:
+            self._result = without_envelope(recorded.result)
         return ending
 
     async def _judge(self, cycle: Cycle, tried: Tried) -> Ending | None:
@@ -173,7 +183,7 @@ class Row:
         name = cycle.plan.name
         if tried.failure is None:
             self._tries.pop(name, None)
-        self._value = tried.outcome.result
+        self._value, self._result = tried.outcome.result, None
         self._sight.names.ended(name, tried.outcome, has_result=tried.has_result)
 
     async def _call(self, cycle: Cycle, tried: Tried, failure: Failure | None) -> Call:
@@ -181,8 +191,8 @@ class Row:
         outcome = tried.outcome
         if tried.has_result:
             value = self._sight.secrets.scrub(outcome.result)
-            record = self._workshop.contents.record
-            result = with_envelope(await record(self._job.scope, value, outcome.status), outcome)
+            result = await self._recorded(cycle, value, outcome.status)
+            result = with_envelope(result, outcome)
         if failure is not None:
             failure = self._scrubbed(with_detail(failure, outcome))
         return Call(
@@ -195,6 +205,19 @@ class Row:
             tries=tried.attempt,
             duration_ms=tried.duration_ms,
         )
+
+    async def _recorded(self, cycle: Cycle, value: Any, status: str) -> Result:
+        """A lone tool's result is the step's: it is stored once, under the step's name."""
+        is_pipeline = self._job.step.is_pipeline
+        name = (
+            self._job.result_name(cycle.plan.name, cycle.run)
+            if is_pipeline or cycle.run > 1
+            else self._job.result_name()
+        )
+        result = await self._workshop.contents.store.record(name, value, status=status)
+        if not is_pipeline:
+            self._result = result
+        return result
 
     async def _succeeded(self, status: RowStatus) -> RowResult:
         if self._job.step.emit:
@@ -241,6 +264,7 @@ class Row:
         return RowResult(
             status=status,
             value=value if isinstance(value, PipelineResult) else scrub(value),
+            recorded=self._result,
             error=None if failure is None else self._scrubbed(failure),
             writes=scrub(self._sight.names.writes),
             emitted=tuple(self._scrubbed_changes(self._emitted)),

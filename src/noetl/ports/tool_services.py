@@ -7,12 +7,14 @@ import msgspec
 
 from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
+from noetl.ports.stored_results import StoredResults
 from noetl.ports.tool import Tool
 from noetl.ports.work_desk import WorkDesk
 
 
 class ToolServices(msgspec.Struct, frozen=True, kw_only=True):
     payloads: PayloadStore
+    results: StoredResults
     clock: Clock
     desk: WorkDesk
     folder: Path  # for files that live as long as an execution

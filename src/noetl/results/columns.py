@@ -12,7 +12,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 
 from noetl.kernel import canonical_json
 

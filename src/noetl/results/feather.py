@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 from pyarrow import ipc
 
 from noetl.kernel import canonical_json

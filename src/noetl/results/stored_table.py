@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 from pyarrow import ipc
 
 from noetl.results.columns import is_json

@@ -4,8 +4,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
-import pyarrow.compute as pc  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import ipc
 
 from noetl.kernel.errors import NotFinite, ValueNotPlain

@@ -22,9 +22,9 @@ from noetl.kernel.errors import ExecutionNotFound, NoETLError, PayloadError
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.clock import Clock
 from noetl.ports.event_log import EventLog
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.snapshot_store import SnapshotStore
 from noetl.ports.telemetry import NoTelemetry, Telemetry
+from noetl.results.store import ResultStore
 from noetl.runtime.endings import Ending, Endings, ending_of
 from noetl.runtime.gathering import Gathering
 from noetl.runtime.group_commit import GroupCommit
@@ -52,7 +52,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What a coordinator stands on."""
 
     log: EventLog
-    payloads: PayloadStore
+    results: ResultStore
     playbooks: Playbooks
     clock: Clock
     new_id: Callable[[], str]
@@ -72,7 +72,7 @@ class Coordinator:
         self.running: OrderedDict[ExecutionId, Running] = OrderedDict()
         self.measures = Measures()
         self._commit = GroupCommit(held.log, held.clock, self.measures, held.telemetry)
-        self._gathering = Gathering(held.payloads)
+        self._gathering = Gathering(held.results)
         self._loader = Loader(held.log, held.playbooks, held.producer, held.snapshots)
         self.neglected: dict[ExecutionId, None] = {}  # a turn got lost: somebody has to look again
         self._inboxes: dict[ExecutionId, list[_Waiting]] = {}

@@ -225,7 +225,7 @@ class CoordinatorDesk:
         if len(report.emitted) <= OBJECTS_INLINE_MAX:
             return None
         running = await self._coordinator.load(report.execution_id)
-        stored = await self._coordinator.held.payloads.put(
+        stored = await self._coordinator.held.results.payloads.put(
             running.source.scope, msgspec.json.encode(report.emitted), MEDIA_TYPE
         )
         return msgspec.structs.replace(as_reference(stored), row_count=len(report.emitted))

@@ -11,16 +11,14 @@ from noetl.domain.events.values import Failure, Result
 from noetl.domain.execution.rows import TERMINAL, ExecutionRow, LoopRow
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import AtEvent
-from noetl.domain.payload import is_payload_uri
 from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery
 from noetl.kernel.errors import ExecutionNotFound, RequestInvalid
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant, seconds_between
 from noetl.kernel.scope import Scope
-from noetl.pipeline.payloads import read_json
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.projection_store import ProjectionStore
+from noetl.results.store import ResultStore
 from noetl.runtime.effects import EffectEntry, Ledger
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.templates.layered import plain_result
@@ -80,10 +78,10 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 class Executions:
-    def __init__(self, log: EventLog, projections: ProjectionStore, payloads: PayloadStore) -> None:
+    def __init__(self, log: EventLog, projections: ProjectionStore, results: ResultStore) -> None:
         self._log = log
         self._projections = projections
-        self._payloads = payloads
+        self._results = results
         self._replay = Replay(log)
 
     async def show(self, scope: Scope, execution: ExecutionId) -> ExecutionView:
@@ -183,9 +181,9 @@ class Executions:
 
     async def _value(self, scope: Scope, result: Result) -> Any:
         reference = result.reference
-        if reference is None or not is_payload_uri(reference.uri):
+        if reference is None:
             return _plain(value_of(result))
-        content = await read_json(self._payloads, scope, reference.uri)
+        content = await self._results.content(scope, reference.uri, reference)
         return _plain(value_of(result, {reference.uri: content}))
 
     async def _opened(

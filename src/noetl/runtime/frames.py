@@ -13,7 +13,7 @@ from noetl.kernel.ids import WorkerId
 from noetl.pipeline.job import Hold, RowResult, RowStatus
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
-from noetl.ports.payload_store import PayloadStore
+from noetl.results.store import ResultStore
 from noetl.runtime.frames_jobs import FrameJobs
 from noetl.runtime.frames_journal import JournalBuffer, RowJournal
 from noetl.runtime.frames_report import (
@@ -48,13 +48,13 @@ class FrameEnd:
 
 class Frames:
     def __init__(
-        self, pipelines: Pipelines, payloads: PayloadStore, journal: FrameJournal, clock: Clock
+        self, pipelines: Pipelines, results: ResultStore, journal: FrameJournal, clock: Clock
     ) -> None:
         self._pipelines = pipelines
-        self._payloads = payloads
+        self._results = results
         self._journal = journal
         self._clock = clock
-        self._collections = Collections(payloads, clock)
+        self._collections = Collections(results, clock)
 
     async def run(
         self, work: FrameWork, playbook: Playbook, hold: FrameHold, worker: WorkerId
@@ -84,7 +84,7 @@ class Frames:
             else row_outcomes(work.first_index, results)
         )
         output = await insisted(
-            lambda: staged(outcomes, self._payloads, work.scope), hold.check, self._clock
+            lambda: staged(outcomes, work, self._results), hold.check, self._clock
         )
         worked = Worked(outcomes, results, round(1000 * (self._clock.monotonic() - began)))
         end = report(work, worker, worked, output)

@@ -75,6 +75,7 @@ class FrameJobs:
             iteration=iteration,
             frame=self._frame,
             journal=self._earlier.calls.get(index, {}),
+            attempt=work.holder,
             has_predecessor=index in self._earlier.begun,
             stage_id=work.stage_id,
             visit_attempt=work.visit_attempt,

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events.values import ResultReference
+from noetl.domain.naming.result_name import ResultName
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import WorkerId
-from noetl.kernel.scope import Scope
 from noetl.pipeline.job import RowResult
-from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
-from noetl.ports.payload_store import PayloadStore
+from noetl.results.dataset import frame_content
+from noetl.results.store import ResultStore
 from noetl.templates.layered import plain_result
 
 OUTCOMES_BYTES_MAX = 4_096
@@ -77,18 +77,31 @@ class Output:
     outcomes: tuple[RowOutcome, ...]  # all of them when there is no reference, else the first
 
 
-async def staged(outcomes: list[RowOutcome], payloads: PayloadStore, scope: Scope) -> Output:
-    encoded = canonical_json.encode(outcomes)
-    if len(encoded) <= OUTCOMES_BYTES_MAX:
-        return Output(None, tuple(outcomes))
-    stored = await payloads.put(scope, encoded, MEDIA_TYPE)
-    reference = msgspec.structs.replace(as_reference(stored), row_count=len(outcomes))
-    return Output(reference, _first(outcomes))
+async def staged(outcomes: list[RowOutcome], work: FrameWork, results: ResultStore) -> Output:
+    """The output of the frame, under its name; a few small rows stay in the event."""
+    shown = _first(outcomes)
+    if len(shown) == len(outcomes):
+        return Output(None, shown)
+    content = frame_content(msgspec.to_builtins(outcomes))
+    reference = await results.stage_rows(output_name(work), content)
+    return Output(msgspec.structs.replace(reference, row_count=len(outcomes)), shown)
+
+
+def output_name(work: FrameWork) -> ResultName:
+    return ResultName(
+        tenant=work.scope.tenant_id,
+        project=work.scope.organization_id,
+        execution_id=work.execution_id,
+        step=work.step,
+        frame=work.ordinal,
+        attempt=work.holder,
+        visit=work.visit,
+    )
 
 
 def _first(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
     shown: list[RowOutcome] = []
-    left = OUTCOMES_BYTES_MAX - len("[]")
+    left = OUTCOMES_BYTES_MAX - len("[]") + len(",")
     for outcome in outcomes:
         left -= len(canonical_json.encode(outcome)) + len(",")
         if left < 0:

@@ -10,9 +10,8 @@ import msgspec
 from noetl.domain.work import FrameWork, RowOutcome
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.scope import Scope
-from noetl.pipeline.payloads import read_json
 from noetl.ports.clock import Clock
-from noetl.ports.payload_store import PayloadStore
+from noetl.results.store import ResultStore
 from noetl.runtime.worker_patience import insisted
 
 COLLECTIONS_KEPT_MAX = 2
@@ -23,8 +22,8 @@ ENDED_WELL = ("ok", "break")
 
 
 class Collections:
-    def __init__(self, payloads: PayloadStore, clock: Clock) -> None:
-        self._payloads = payloads
+    def __init__(self, results: ResultStore, clock: Clock) -> None:
+        self._results = results
         self._clock = clock
         self._decoded: OrderedDict[tuple[Scope, str], asyncio.Task[list[Any]]] = OrderedDict()
 
@@ -60,7 +59,7 @@ class Collections:
 
     async def _fetched(self, uri: str, scope: Scope) -> list[Any]:
         try:
-            items = await read_json(self._payloads, scope, uri)
+            items = await self._results.content(scope, uri)
         except msgspec.MsgspecError:
             items = None
         if not isinstance(items, list):

@@ -1,19 +1,22 @@
 """What a decision has to have first: payloads it looks into, items and results put away."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from noetl.decider.answers import AssembleFirst, Missing, StoreFirst
-from noetl.decider.loops import loop_content
+from noetl.decider.loops import is_halted, loop_content
 from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events.values import Result, ResultReference
-from noetl.domain.execution.state import FrameOutput, LoopWork
+from noetl.domain.execution.state import ExecutionState, FrameOutput, LoopWork
+from noetl.domain.naming.result_name import DatasetName, ResultName
+from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
-from noetl.pipeline.payloads import MEDIA_TYPE, as_payload, as_reference, read_json
-from noetl.ports.payload_store import PayloadStore
+from noetl.pipeline.payloads import MEDIA_TYPE, as_reference, references_of
+from noetl.results.dataset import DatasetManifest, DatasetPart
+from noetl.results.store import ResultStore
 from noetl.templates.errors import Need
 from noetl.templates.extract import cut_as_plain
 from noetl.templates.recorded import LOOP
@@ -21,77 +24,94 @@ from noetl.templates.reference import Cut
 from noetl.templates.render import Needs
 
 PREVIEW_BYTES_MAX = 4_096
+UNFINISHED = "unfinished"
+"""What a loop that failed leaves: a retry takes it up, and only its end is the dataset."""
 
 
 class Gathering:
-    def __init__(self, payloads: PayloadStore) -> None:
-        self._payloads = payloads
+    def __init__(self, results: ResultStore) -> None:
+        self._results = results
 
     async def complete(self, view: View, missing: Missing, scope: Scope) -> View:
         """The view with what was missing. Payloads never change, so asking again is safe."""
         match missing:
             case Needs(needs):
-                return replace(view, fetched={**view.fetched, **await self._fetch(needs, scope)})
+                found = await self._fetch(needs, scope, view.state)
+                return replace(view, fetched={**view.fetched, **found})
             case StoreFirst(loop_id, items):
                 reference = await self._store(items, scope)
                 stored = StoredCollection(reference, len(items))
                 return replace(view, collections={**view.collections, loop_id: stored})
             case AssembleFirst(loop_id):
-                closing = await self._assemble(view.state.loop_work[loop_id], scope)
+                closing = await self._assemble(view.state, view.state.loop_work[loop_id], scope)
                 return replace(view, closings={**view.closings, loop_id: closing})
 
-    async def _fetch(self, needs: Iterable[Need], scope: Scope) -> dict[str, Any]:
+    async def _fetch(
+        self, needs: Iterable[Need], scope: Scope, state: ExecutionState
+    ) -> dict[str, Any]:
+        known = references_of(state.results)
         return {
-            uri: await read_json(self._payloads, scope, uri)
+            uri: await self._results.content(scope, uri, known.get(uri))
             for uri in sorted({need.payload for need in needs})
         }
 
     async def _store(self, items: list[Any], scope: Scope) -> ResultReference:
-        stored = await self._payloads.put(scope, msgspec.json.encode(items), MEDIA_TYPE)
+        data = msgspec.json.encode(items)
+        stored = await self._results.payloads.put(scope, data, MEDIA_TYPE)
         return msgspec.structs.replace(as_reference(stored), row_count=len(items))
 
-    async def _assemble(self, work: LoopWork, scope: Scope) -> Closing:
-        """One object with the results of all rows, written as a stream of frames."""
-        stored = await self._payloads.put(scope, self._content(work, scope), MEDIA_TYPE)
-        rows = sum(output.window.rows for output in work.outputs)
-        reference = msgspec.structs.replace(as_reference(stored), row_count=rows)
-        preview = await self._first_values(work)
-        content = loop_content(work, preview)
-        cut = Cut(within={LOOP: Cut(within={"results": Cut(length=rows)})})
+    async def _assemble(self, state: ExecutionState, work: LoopWork, scope: Scope) -> Closing:
+        """The dataset of the loop: the outputs of its frames stay where they are."""
+        name = _name(state.execution.execution_id, work, scope)
+        shell = loop_content(work, [])[LOOP]
+        del shell["results"]
+        manifest = DatasetManifest(loop=shell, parts=[_part(each) for each in _in_order(work)])
+        reference = await self._results.stage_dataset(name, manifest)
+        content = loop_content(work, _first_values(work))
+        rows = Cut(length=manifest.row_count)
+        cut = Cut(within={LOOP: Cut(within={"results": rows})})
         context = {"extracted": content, "cut": cut_as_plain(cut)}
         return Closing(Result(status="ok", reference=reference, context=context), reference)
 
-    async def _content(self, work: LoopWork, scope: Scope) -> AsyncIterator[bytes]:
-        shell = loop_content(work, [])[LOOP]
-        yield b'{"loop":{"count":%s,"results":[' % msgspec.json.encode(shell["count"])
-        separator = b""
-        for output in _in_order(work):
-            rows = await self._outcomes(output, scope)
-            values = b",".join(msgspec.json.encode(row.get("value")) for row in rows)
-            if values:
-                yield separator + values
-                separator = b","
-        yield b'],"stats":%s}}' % msgspec.json.encode(shell["stats"])
 
-    async def _outcomes(self, output: FrameOutput, scope: Scope) -> list[dict[str, Any]]:
-        if output.output_ref is None:
-            return output.outcomes
-        payload = as_payload(output.output_ref, scope)
-        data = b"".join([chunk async for chunk in self._payloads.get(payload)])
-        rows: list[dict[str, Any]] = msgspec.json.decode(data)
-        return rows
+def _name(execution: ExecutionId, work: LoopWork, scope: Scope) -> DatasetName | ResultName:
+    dataset = DatasetName(
+        tenant=scope.tenant_id,
+        project=scope.organization_id,
+        execution_id=execution,
+        step=work.step,
+        visit=work.visit,
+    )
+    if not is_halted(work):
+        return dataset
+    return ResultName(
+        tenant=dataset.tenant,
+        project=dataset.project,
+        execution_id=execution,
+        step=work.step,
+        task=UNFINISHED,
+        run=work.attempt,
+        visit=work.visit,
+    )
 
-    async def _first_values(self, work: LoopWork) -> list[Any]:
-        """The beginning of the results, as the first frame told it."""
-        first = next(iter(_in_order(work)), None)
-        values: list[Any] = []
-        size = 0
-        for row in first.outcomes if first is not None else []:
-            size += len(msgspec.json.encode(row.get("value")))
-            if size > PREVIEW_BYTES_MAX:
-                break
-            values.append(row.get("value"))
-        return values
+
+def _part(output: FrameOutput) -> DatasetPart:
+    window, reference = output.window, output.output_ref
+    outcomes = output.outcomes if reference is None else None
+    return DatasetPart(first=window.first, rows=window.rows, reference=reference, outcomes=outcomes)
+
+
+def _first_values(work: LoopWork) -> list[Any]:
+    """The beginning of the results, as the first frame told it."""
+    first = next(iter(_in_order(work)), None)
+    values: list[Any] = []
+    size = 0
+    for row in first.outcomes if first is not None else []:
+        size += len(msgspec.json.encode(row.get("value")))
+        if size > PREVIEW_BYTES_MAX:
+            break
+        values.append(row.get("value"))
+    return values
 
 
 def _in_order(work: LoopWork) -> list[FrameOutput]:

@@ -8,12 +8,16 @@ from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.accumulator import extend
 from noetl.domain.execution.rows import Chain
-from noetl.domain.payload import PayloadReference, is_payload_uri
+from noetl.domain.naming.locator import parse_resource
+from noetl.domain.naming.result_name import parse_results
+from noetl.domain.payload import is_payload_uri
 from noetl.kernel import canonical_json
-from noetl.kernel.errors import PayloadError
+from noetl.kernel.errors import NameInvalid, PayloadError
 from noetl.kernel.ids import EventId
-from noetl.pipeline.payloads import as_payload
-from noetl.ports.payload_store import PayloadStore
+from noetl.kernel.scope import Scope
+from noetl.pipeline.payloads import as_reference
+from noetl.results.store import ResultStore
+from noetl.results.tiers import JSON_MEDIA_TYPE
 
 FACTS_MAX = 1_000
 """Facts that a report holds; its summary always covers every occurrence."""
@@ -57,18 +61,19 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 async def verify_payloads(
-    events: AsyncIterator[RecordedEvent], store: PayloadStore, facts_max: int = FACTS_MAX
+    events: AsyncIterator[RecordedEvent], store: ResultStore, facts_max: int = FACTS_MAX
 ) -> PayloadVerification:
     """Read each distinct payload once and report it for every event that names it."""
     verdicts: dict[str, _Verdict] = {}
     unique, unresolved, chain, facts = 0, 0, Chain(), list[PayloadFact]()
     async for recorded in events:
+        scope = recorded.envelope.scope
         for reference in payloads_named_by(recorded):
             verdict = verdicts.get(reference.uri)
-            if reference.scope != recorded.envelope.scope:
+            if scope_of(reference) != scope:
                 verdict = _Verdict(None, "payload_of_another_scope")  # and so never looked at
             elif verdict is None:
-                verdict = await _examine(reference, store)
+                verdict = await _examine(reference, scope, store)
                 unique += 1
                 if len(verdicts) < DIGESTS_REMEMBERED_MAX:
                     verdicts[reference.uri] = verdict
@@ -90,23 +95,32 @@ async def verify_payloads(
     )
 
 
-def payloads_named_by(recorded: RecordedEvent) -> Iterator[PayloadReference]:
-    """Every payload of the payload store that an event names, in its envelope or its body."""
+def payloads_named_by(recorded: RecordedEvent) -> Iterator[ResultReference]:
+    """Everything in our stores that an event names, in its envelope or its body."""
     if recorded.envelope.payload_ref is not None:
-        yield recorded.envelope.payload_ref
+        yield as_reference(recorded.envelope.payload_ref)
     event = recorded.event
     for name in getattr(event, "__struct_fields__", ()):
         value = getattr(event, name)
         reference = value.reference if isinstance(value, Result) else value
-        if isinstance(reference, ResultReference) and is_payload_uri(reference.uri):
-            yield as_payload(reference, recorded.envelope.scope)
+        if isinstance(reference, ResultReference) and scope_of(reference) is not None:
+            yield reference
 
 
-async def _examine(reference: PayloadReference, store: PayloadStore) -> _Verdict:
-    length = 0
+def scope_of(reference: ResultReference) -> Scope | None:
+    """Whose bytes it names; None for names that lead to no store of ours."""
     try:
-        async for chunk in store.get(reference):
-            length += len(chunk)
+        if is_payload_uri(reference.uri):
+            owner = parse_resource(reference.uri)
+            return Scope(owner.tenant, owner.organization or "")
+        return parse_results(reference.uri).scope
+    except NameInvalid:
+        return None
+
+
+async def _examine(reference: ResultReference, scope: Scope, store: ResultStore) -> _Verdict:
+    try:
+        length = await store.verify(scope, reference)
     except PayloadError as error:  # a store that is away is no verdict on the payload
         return _Verdict(None, error.code)
     if length != reference.byte_length:
@@ -114,12 +128,12 @@ async def _examine(reference: PayloadReference, store: PayloadStore) -> _Verdict
     return _Verdict(length, None)
 
 
-def _fact(event_id: EventId, reference: PayloadReference, verdict: _Verdict) -> PayloadFact:
+def _fact(event_id: EventId, reference: ResultReference, verdict: _Verdict) -> PayloadFact:
     return PayloadFact(
         event_id=event_id,
         uri=reference.uri,
-        sha256=reference.sha256,
-        media_type=reference.media_type,
+        sha256=reference.sha256 or "",
+        media_type=reference.media_type or JSON_MEDIA_TYPE,
         resolved=verdict.error is None,
         byte_length=verdict.byte_length,
         row_count=reference.row_count,

@@ -19,9 +19,9 @@ from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError
 from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.telemetry import NO_TELEMETRY, Telemetry
 from noetl.ports.work_desk import WorkDesk
+from noetl.results.store import ResultStore
 from noetl.runtime.frames import Frames
 from noetl.runtime.log_lines import about
 from noetl.runtime.worker_commands import Commands, Pipelines
@@ -55,7 +55,7 @@ class WorkerServices:
     desk: WorkDesk
     pipelines: Pipelines
     playbooks: LoadedPlaybooks
-    payloads: PayloadStore
+    results: ResultStore
     journal: FrameJournal
     clock: Clock
     beat_seconds_max: float = BEAT_SECONDS_MAX
@@ -91,7 +91,7 @@ class Worker:
     """Cancelling `run` drops everything at once; the desk hands it out again."""
 
     def __init__(self, identity: WorkerIdentity, services: WorkerServices) -> None:
-        pipelines, payloads, clock = services.pipelines, services.payloads, services.clock
+        pipelines, results, clock = services.pipelines, services.results, services.clock
         self.counts = WorkerCounts()
         self._identity = identity
         self._services = services
@@ -100,8 +100,8 @@ class Worker:
         self._desk = services.desk
         self._slots = Slots(identity.slots)
         self._heart = Heart(services.desk, identity.worker_id, clock)
-        self._commands = Commands(pipelines, payloads, services.desk, clock)
-        self._frames = Frames(pipelines, payloads, services.journal, clock)
+        self._commands = Commands(pipelines, results, services.desk, clock)
+        self._frames = Frames(pipelines, results, services.journal, clock)
         self._lines: set[asyncio.Task[None]] = set()
         self._claiming: asyncio.Task[None] | None = None
         self._is_draining = False

@@ -9,10 +9,9 @@ from noetl.domain.work import Call, CommandReport, CommandWork
 from noetl.kernel.errors import ClaimLost, InvariantBroken
 from noetl.kernel.ids import StepName, WorkerId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
-from noetl.pipeline.payloads import recorded
 from noetl.ports.clock import Clock
-from noetl.ports.payload_store import PayloadStore
 from noetl.ports.work_desk import WorkDesk
+from noetl.results.store import ResultStore
 from noetl.runtime.worker_patience import insisted
 from noetl.templates.layered import PipelineResult
 
@@ -26,7 +25,7 @@ class Pipelines(Protocol):
 @dataclass(frozen=True, slots=True)
 class Commands:
     pipelines: Pipelines
-    payloads: PayloadStore
+    results: ResultStore
     desk: WorkDesk
     clock: Clock
 
@@ -43,11 +42,12 @@ class Commands:
             facts=work.facts,
             ctx=work.facts.ctx,
             journal={(call.task, call.run): call for call in work.journal},
+            attempt=work.claim,
             has_predecessor=work.claim > 1,
             command_id=work.command_id,
         )
         ended = await self.pipelines.run(job, _CommandJournal(self, work, hold), hold)
-        result = await insisted(lambda: self._result(work, ended), hold.check, self.clock)
+        result = await insisted(lambda: self._result(job, ended), hold.check, self.clock)
         return CommandReport(
             execution_id=work.execution_id,
             command_id=work.command_id,
@@ -61,14 +61,16 @@ class Commands:
             duration_ms=round(1000 * (self.clock.monotonic() - began)),
         )
 
-    async def _result(self, work: CommandWork, ended: RowResult) -> Result | None:
+    async def _result(self, job: Job, ended: RowResult) -> Result | None:
         """Of a failed pipeline the tasks that did succeed; of a tool what it said in failing."""
+        if ended.recorded is not None:
+            return ended.recorded
         if ended.status != "failed":
-            return await recorded(ended.value, self.payloads, work.scope)
+            return await self.results.record(job.result_name(), ended.value)
         said = ended.value.tasks if isinstance(ended.value, PipelineResult) else ended.value
         if said is None or said == {}:
             return None
-        return await recorded(ended.value, self.payloads, work.scope, status="error")
+        return await self.results.record(job.result_name(), ended.value, status="error")
 
 
 class _CommandJournal:

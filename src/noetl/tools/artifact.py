@@ -17,6 +17,7 @@ class ArtifactTool:
 
     def __init__(self, services: ToolServices) -> None:
         self._payloads = services.payloads
+        self._results = services.results
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         del parameters
@@ -41,7 +42,7 @@ class ArtifactTool:
                 f"the {call.kind} tool needs the reference of a stored result;"
                 " give `result_ref: '{{ step._ref }}'` (a small result has none: use it directly)",
             )
-        value = await read_value(uri, self._payloads, call.scope)
+        value = await read_value(uri, self._results, call.scope)
         if not isinstance(value, dict):
             return value
         # Its own fields first, so that a field called `data` is not hidden by the whole.

@@ -35,7 +35,7 @@ class PlaybookTool:
     def __init__(self, services: ToolServices) -> None:
         self._desk = services.desk
         self._clock = services.clock
-        self._payloads = services.payloads
+        self._results = services.results
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         del parameters
@@ -85,7 +85,7 @@ class PlaybookTool:
         # A step that the child did not reach has no result: then its end is all there is to tell.
         if named is None or call.parameters.get("return_result") is False:
             return facts
-        value = await result_value(named, self._payloads, call.scope)
+        value = await result_value(named, self._results, call.scope)
         return {**facts, **value} if isinstance(value, dict) else {**facts, "result": value}
 
 

@@ -4,18 +4,20 @@ from typing import Any
 
 import msgspec
 
-from noetl.domain.events.values import Result
-from noetl.domain.payload import PayloadReference, is_digest, is_payload_uri, payload_uri
+from noetl.domain.events.values import Result, ResultReference
+from noetl.domain.naming.result_name import is_result_uri
+from noetl.domain.payload import PayloadReference, is_digest, is_payload_uri
 from noetl.domain.playbook.wording import shown
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import (
     EventInvalid,
-    PayloadCorrupt,
+    PayloadError,
     PayloadMissing,
     StoreUnavailable,
 )
 from noetl.kernel.scope import Scope
 from noetl.ports.payload_store import PayloadStore
+from noetl.ports.stored_results import StoredResults
 from noetl.templates.layered import PipelineResult, plain_result
 from noetl.templates.recorded import ORDER, TASKS, VALUE, content_of, value_of
 from noetl.tools.failures import failed
@@ -23,7 +25,7 @@ from noetl.tools.failures import failed
 MEDIA_TYPE = "application/json"
 
 
-async def read_value(uri: str, store: PayloadStore, scope: Scope) -> Any:
+async def read_value(uri: str, store: StoredResults, scope: Scope) -> Any:
     """What was stored under the reference. Raises ToolFailed when it is not there."""
     content = await _read_content(uri, store, scope)
     if isinstance(content, dict):
@@ -35,12 +37,12 @@ async def read_value(uri: str, store: PayloadStore, scope: Scope) -> Any:
     return content
 
 
-async def result_value(result: Result, store: PayloadStore, scope: Scope) -> Any:
+async def result_value(result: Result, store: StoredResults, scope: Scope) -> Any:
     """A recorded result as plain data, fetched where the event holds only a reference."""
     fetched = {}
     if result.reference is not None:
         uri = result.reference.uri
-        fetched[uri] = await _read_content(uri, store, scope)
+        fetched[uri] = await _read_content(uri, store, scope, result.reference)
     return plain_result(value_of(result, fetched))
 
 
@@ -57,45 +59,30 @@ async def write_value(value: Any, store: PayloadStore, scope: Scope) -> PayloadR
         raise failed("connection", f"the payload store did not answer: {error}") from error
 
 
-async def _read_content(uri: str, store: PayloadStore, scope: Scope) -> Any:
-    encoded = await _read(_reference(uri, scope), store)
-    try:
-        return msgspec.json.decode(encoded)
-    except msgspec.DecodeError as error:
-        raise failed(
-            "parse", f"{shown(uri)} holds no JSON; fetch results only, not tables or files"
-        ) from error
-
-
-def _reference(uri: str, scope: Scope) -> PayloadReference:
-    sha256 = uri.rpartition("/")[2]
-    if not is_payload_uri(uri) or not is_digest(sha256):
+async def _read_content(
+    uri: str, store: StoredResults, scope: Scope, known: ResultReference | None = None
+) -> Any:
+    if not is_result_uri(uri) and not _is_payload(uri):
         raise failed(
             "client_error",
             f"{shown(uri)!r} is no reference of a stored result; use `_ref` of a step's result",
         )
-    # Another tenant's payload is not there for this one, even when its bytes are the same.
-    if uri != payload_uri(scope, sha256):
-        raise _missing(uri)
-    return PayloadReference(
-        tenant_id=scope.tenant_id,
-        organization_id=scope.organization_id,
-        uri=uri,
-        sha256=sha256,
-        media_type=MEDIA_TYPE,
-        byte_length=0,
-    )
-
-
-async def _read(reference: PayloadReference, store: PayloadStore) -> bytes:
     try:
-        return b"".join([chunk async for chunk in store.get(reference)])
+        return await store.content(scope, uri, known)
+    except msgspec.DecodeError as error:
+        raise failed(
+            "parse", f"{shown(uri)} holds no JSON; fetch results only, not tables or files"
+        ) from error
     except PayloadMissing as error:
-        raise _missing(reference.uri) from error
-    except PayloadCorrupt as error:
+        raise _missing(uri) from error
+    except PayloadError as error:
         raise failed("storage_access", f"{error}; restore it from a backup") from error
     except StoreUnavailable as error:
         raise failed("connection", f"the payload store did not answer: {error}") from error
+
+
+def _is_payload(uri: str) -> bool:
+    return is_payload_uri(uri) and is_digest(uri.rpartition("/")[2])
 
 
 def _missing(uri: str) -> Exception:

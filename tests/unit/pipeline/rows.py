@@ -18,6 +18,7 @@ from noetl.pipeline.interpreter import Interpreter
 from noetl.pipeline.job import Job, RowResult
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.dsl.writing import playbook, with_steps
 
 SCOPE = Scope("acme", "ops")
@@ -128,13 +129,14 @@ class House:
         numbers = itertools.count(1)
         self.clock = ObedientClock()
         self.payloads = MemoryPayloadStore()
+        self.results = memory_results(self.payloads)
         self.credentials = MemoryCredentialStore(self.clock.now, lambda: str(next(numbers)))
         self.journal = MemoryJournal()
         self.hold = FirmHold()
         entropy = (f"seed-{number}" for number in itertools.count(1))
         self.tools = Toolbox(**tools)
         self.interpreter = Interpreter(
-            self.tools, self.credentials, self.payloads, self.clock, lambda: next(entropy)
+            self.tools, self.credentials, self.results, self.clock, lambda: next(entropy)
         )
 
     async def run(self, job: Job) -> RowResult:

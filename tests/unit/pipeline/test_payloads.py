@@ -9,6 +9,7 @@ from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.payload import PayloadReference
 from noetl.kernel import canonical_json
 from noetl.pipeline.contents import Contents
+from noetl.pipeline.payloads import as_reference
 from noetl.templates.layered import PipelineResult
 from noetl.templates.places import Iteration
 from noetl.templates.recorded import content_of, inline_result, referred_result
@@ -144,7 +145,8 @@ class TestFailures:
     async def test_a_payload_that_is_gone(self) -> None:
         house = House()
         result = await stored(house, {"rows": ROWS})
-        house.payloads._objects.clear()
+        for each in await house.payloads.objects.list_objects(""):
+            await house.payloads.objects.delete(each.key)
 
         ended = await house.run(job(self.TEXT, results=results(fetch=result)))
 
@@ -164,15 +166,6 @@ class TestFailures:
         assert ended.error is not None
         assert ended.error.kind == "missing_reference"
 
-    async def test_a_payload_that_is_no_json(self) -> None:
-        house = House()
-        result = await stored(house, {"rows": ROWS}, "application/vnd.apache.arrow.file")
-
-        ended = await house.run(job(self.TEXT, results=results(fetch=result)))
-
-        assert ended.error is not None
-        assert "which templates cannot look into" in ended.error.message
-
     async def test_an_item_that_is_no_json(self) -> None:
         house = House()
         put = await house.payloads.put(SCOPE, b"ARROW1", "application/json")
@@ -184,14 +177,26 @@ class TestFailures:
         assert "is not JSON" in ended.error.message
 
 
+async def test_a_template_looks_into_a_stored_table() -> None:
+    house = House()
+    result = await house.results.record(job("- step: s").result_name(), {"rows": ROWS})
+    assert result.reference is not None
+    assert result.reference.row_count == len(ROWS)
+    text = "- step: s\n  tool: {kind: noop, result: '{{ fetch.rows[1999].id }}'}"
+
+    ended = await house.run(job(text, results=results(fetch=result)))
+
+    assert ended.value == 1_999
+
+
 async def test_contents_are_kept_while_there_is_room() -> None:
     house = House()
     puts = [await house.payloads.put(SCOPE, b"[%d]" % n, "application/json") for n in range(3)]
     seen = fetches(house)
-    contents = Contents(house.payloads, kept_bytes_max=6)
+    contents = Contents(house.results, kept_bytes_max=6)
 
     for at in (0, 1, 0, 2, 0, 1):
-        assert await contents.get(SCOPE, puts[at].uri) == [at]
+        assert await contents.get(SCOPE, puts[at].uri, as_reference(puts[at])) == [at]
 
     assert [puts[at].sha256 for at in (0, 1, 2, 1)] == seen
 

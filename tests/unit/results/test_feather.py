@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 import pytest
 from pyarrow import ipc
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 import pytest
 
 from noetl.kernel.errors import NotFinite, ValueNotPlain

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it ships no types
+import pyarrow as pa
 import pytest
 
 from noetl.kernel import canonical_json

@@ -13,7 +13,6 @@ from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.kernel.snowflake import SnowflakeSequence
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
-from noetl.ports.payload_store import PayloadStore
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator, Held
 from noetl.runtime.desk import CoordinatorDesk
@@ -24,6 +23,7 @@ from noetl.runtime.starting import Starter, StartRequest
 from noetl.testing.desk_words import ended, worker
 from noetl.wire.codec import open_stored
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.runtime.worker_clock import VirtualClock
 
 LEASE_SECONDS = 30.0
@@ -37,12 +37,15 @@ def rising_ids(node: int = 1) -> Callable[[], str]:
 
 
 class Scene:
-    def __init__(self, log: EventLog | None = None, payloads: PayloadStore | None = None) -> None:
+    def __init__(
+        self, log: EventLog | None = None, payloads: MemoryPayloadStore | None = None
+    ) -> None:
         self.clock = VirtualClock()
         self.new_id = rising_ids()
         self.lease_seconds = LEASE_SECONDS
         self.attempts_max = ATTEMPTS_MAX
         self.payloads = payloads or MemoryPayloadStore()
+        self.results = memory_results(self.payloads)
         self.log = log or MemoryEventLog(self.clock.now)
         self.snapshots = MemorySnapshotStore()
         self.brought: dict[str, list[Work]] = {}  # what reports brought, by worker
@@ -56,7 +59,7 @@ class Scene:
         self.coordinator = Coordinator(
             Held(
                 log=self.log,
-                payloads=self.payloads,
+                results=self.results,
                 playbooks=self.playbooks,
                 clock=self.clock,
                 new_id=self.new_id,

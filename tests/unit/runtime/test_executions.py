@@ -19,6 +19,7 @@ from noetl.runtime.projector import Projector
 from noetl.templates.recorded import referred_result
 from noetl.testing.histories import History, begin, command_cycle, loop_of_frames
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.runtime.written import FIRST, SECOND, STEP, THIRD, Ticking, whole_run, write
 
 OTHERS = Scope("acme", "default")
@@ -31,7 +32,7 @@ class Shelf:
         self.log = MemoryEventLog(Ticking())
         self.projections = MemoryProjectionStore()
         self.payloads = MemoryPayloadStore()
-        self.executions = Executions(self.log, self.projections, self.payloads)
+        self.executions = Executions(self.log, self.projections, memory_results(self.payloads))
 
     async def record(self, execution: ExecutionId, drafts: list[Draft]) -> None:
         await write(self.log, execution, drafts, 100)

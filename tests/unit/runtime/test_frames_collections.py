@@ -14,6 +14,7 @@ from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import as_reference
 from noetl.runtime.frames_rows import COLLECTIONS_KEPT_MAX, Collections
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.runtime.frame_scene import doubled
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 from tests.unit.runtime.worker_scene import LOOP, SCOPE, Behaving, Scene, frame, only_frame
@@ -63,7 +64,7 @@ async def test_a_frame_takes_its_rows_out_of_the_collection() -> None:
 
 async def test_a_collection_is_fetched_once_for_all_its_frames(store: CountingStore) -> None:
     collection = await put(store, list(range(10)))
-    collections = Collections(store, VirtualClock())
+    collections = Collections(memory_results(store), VirtualClock())
 
     frames = [part(collection, first) for first in range(0, 10, 2)]
     rows = await asyncio.gather(*(collections.rows(work, check) for work in frames))
@@ -75,7 +76,7 @@ async def test_a_collection_is_fetched_once_for_all_its_frames(store: CountingSt
 
 async def test_only_the_last_collections_are_kept(store: CountingStore) -> None:
     kept = [await put(store, [number, 0]) for number in range(COLLECTIONS_KEPT_MAX + 1)]
-    collections = Collections(store, VirtualClock())
+    collections = Collections(memory_results(store), VirtualClock())
     for collection in [*kept, kept[-1], kept[-2], kept[0]]:
         await collections.rows(part(collection), check)
 
@@ -84,7 +85,7 @@ async def test_only_the_last_collections_are_kept(store: CountingStore) -> None:
 
 async def test_a_frame_that_is_cancelled_cancels_no_fetch_of_others(store: CountingStore) -> None:
     collection = await put(store, [1, 2])
-    collections = Collections(store, VirtualClock())
+    collections = Collections(memory_results(store), VirtualClock())
     first, second = (
         asyncio.create_task(collections.rows(part(collection), check)) for _ in range(2)
     )
@@ -100,7 +101,9 @@ async def test_a_store_that_is_away_is_asked_again(store: CountingStore) -> None
     store.trouble = [StoreUnavailable("come back later"), StoreUnavailable("not yet")]
     clock = VirtualClock()
 
-    fetching = asyncio.create_task(Collections(store, clock).rows(part(collection), check))
+    fetching = asyncio.create_task(
+        Collections(memory_results(store), clock).rows(part(collection), check)
+    )
     await clock.advance(1)
 
     assert await fetching == [1, 2]

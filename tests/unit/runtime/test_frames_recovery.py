@@ -12,7 +12,7 @@ from noetl.domain.work import FrameReport, FrameWork
 from noetl.kernel.ids import FrameId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.tool import Tool, ToolCall, ToolResult
-from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.runtime.worker_clock import VirtualClock
 from tests.unit.runtime.worker_scene import EXECUTION, LATER, LOOP, Scene, frame, only_frame
 
@@ -58,7 +58,7 @@ class Till:
 def scene_of(till: Till, journal: MemoryFrameJournal, steps: str) -> Scene:
     clock = VirtualClock()
     credentials = MemoryCredentialStore(lambda: LATER, lambda: "1")
-    interpreter = Interpreter(till, credentials, MemoryPayloadStore(), clock, lambda: "chance")
+    interpreter = Interpreter(till, credentials, memory_results(), clock, lambda: "chance")
     return Scene(interpreter, steps=steps, clock=clock, journal=journal)
 
 

@@ -8,7 +8,7 @@ import pytest
 from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import RowOutcome
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
-from noetl.pipeline.payloads import as_payload
+from noetl.results.dataset import rows_of
 from noetl.runtime.frames_report import CYCLES_NAMED_MAX, OUTCOMES_BYTES_MAX
 from noetl.templates.layered import PipelineResult
 from noetl.templates.places import Frame
@@ -100,9 +100,9 @@ async def test_a_large_output_lies_in_the_payload_store() -> None:
 
 
 async def stored(scene: Scene, reference: ResultReference) -> list[RowOutcome]:
-    chunks = scene.payloads.get(as_payload(reference, SCOPE))
-    encoded = b"".join([chunk async for chunk in chunks])
-    return msgspec.json.decode(encoded, type=list[RowOutcome])
+    rows = rows_of(await scene.results.content(SCOPE, reference.uri, reference))
+    said = [{name: part for name, part in row.items() if part is not None} for row in rows]
+    return msgspec.convert(said, type=list[RowOutcome])
 
 
 @pytest.mark.parametrize("excess", [0, 1])

@@ -5,7 +5,8 @@ import pytest
 
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.pipeline.payloads import as_reference, read_json
+from noetl.results.dataset import frame_content
+from noetl.runtime.frames_report import output_name
 from noetl.testing.desk_words import ended
 from tests.unit.runtime.desk_scene import WORKER, Scene
 
@@ -47,10 +48,11 @@ async def stored(scene: Scene, work: FrameWork) -> FrameReport:
         RowOutcome(index=index, status="ok", value=index)
         for index in range(work.first_index, work.first_index + work.row_count)
     ]
-    put = await scene.payloads.put(DEFAULT_SCOPE, msgspec.json.encode(rows), "application/json")
+    content = frame_content(msgspec.to_builtins(rows))
+    reference = await scene.results.stage_rows(output_name(work), content)
     report = ended(work, WORKER)
     assert isinstance(report, FrameReport)
-    return msgspec.structs.replace(report, output=as_reference(put), outcomes=tuple(rows[:1]))
+    return msgspec.structs.replace(report, output=reference, outcomes=tuple(rows[:1]))
 
 
 async def test_items_that_outgrow_an_event_are_stored_and_named(scene: Scene) -> None:
@@ -62,7 +64,7 @@ async def test_items_that_outgrow_an_event_are_stored_and_named(scene: Scene) ->
     works = await scene.claim()
 
     assert (started.collection, started.collection_size) == (None, 100)
-    assert await read_json(scene.payloads, DEFAULT_SCOPE, started.collection_ref.uri) == items
+    assert await scene.results.content(DEFAULT_SCOPE, started.collection_ref.uri) == items
     assert all(isinstance(work, FrameWork) and work.rows is None for work in works)
 
 
@@ -77,7 +79,7 @@ async def test_results_of_stored_frames_are_put_together_in_order_and_seen_by_gu
         await scene.report(await stored(scene, work))
 
     (done,) = await scene.of(execution, "loop.done")
-    whole = await read_json(scene.payloads, DEFAULT_SCOPE, done.result.reference.uri)
+    whole = await scene.results.content(DEFAULT_SCOPE, done.result.reference.uri)
 
     assert whole["loop"]["results"] == list(range(6))
     assert whole["loop"]["stats"]["succeeded"] == whole["loop"]["count"] == 6
@@ -90,13 +92,10 @@ async def test_a_frame_that_cannot_be_read_fails_the_execution_in_words(scene: S
     (work,) = await scene.claim()
     assert isinstance(work, FrameWork)
     report = await stored(scene, work)
-    assert report.output is not None
-    lost = "0" * 64
-    gone = msgspec.structs.replace(
-        report.output, uri=report.output.uri.replace(report.output.sha256 or "", lost), sha256=lost
-    )
+    (frame,) = await scene.results.objects.list_objects("noetl/")
+    await scene.results.objects.delete(frame.key)
 
-    await scene.report(msgspec.structs.replace(report, output=gone))
+    await scene.report(report)
 
     ending = await scene.coordinator.ending(execution, 0)
     assert ending is not None

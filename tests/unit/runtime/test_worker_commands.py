@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from noetl.domain.events.business_object import BusinessObjectChanged
@@ -10,8 +9,6 @@ from noetl.domain.events.values import Failure, Result
 from noetl.domain.work import Call, LeaseAnswer
 from noetl.kernel.errors import ClaimLost, LogUnavailable
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
-from noetl.pipeline.payloads import as_payload, recorded
-from noetl.ports.payload_store import PayloadStore
 from noetl.templates.layered import PipelineResult, plain_result
 from noetl.templates.recorded import INLINE_BYTES_MAX, value_of
 from tests.unit.runtime.worker_scene import SCOPE, Behaving, Scene, command, facts, only_command
@@ -102,33 +99,32 @@ async def test_a_failed_pipeline_keeps_the_tasks_that_succeeded() -> None:
 
 
 async def test_a_large_result_is_stored_before_it_is_reported() -> None:
-    rows = [{"n": number} for number in range(20_000)]
+    rows = [{"n": number, "text": "x" * 200} for number in range(900)]
     scene, _ = await ran(RowResult(status="ok", value=rows))
 
     result = only_command(scene.desk).result
     assert result is not None
-    assert await stored(scene.payloads, result) == {"value": rows}
+    assert await stored(scene, result) == {"value": rows}
     assert "extracted" in result.context
 
 
-async def stored(payloads: PayloadStore, result: Result) -> Any:
+async def stored(scene: Scene, result: Result) -> Any:
     assert result.reference is not None
-    chunks = payloads.get(as_payload(result.reference, SCOPE))
-    return msgspec.json.decode(b"".join([chunk async for chunk in chunks]))
+    return await scene.results.content(SCOPE, result.reference.uri, result.reference)
 
 
 @pytest.mark.parametrize("excess", [0, 1])
 async def test_the_budget_decides_what_is_inline(excess: int) -> None:
-    payloads = Scene(ends(RowResult(status="ok"))).payloads
     text = "x" * (INLINE_BYTES_MAX - len('{"value":""}') + excess)
+    scene, _ = await ran(RowResult(status="ok", value=text))
 
-    result = await recorded(text, payloads, SCOPE)
-
+    result = only_command(scene.desk).result
+    assert result is not None
     assert (result.reference is not None) == bool(excess)
     if result.reference is None:
         assert value_of(result) == text
     else:
-        fetched = {result.reference.uri: await stored(payloads, result)}
+        fetched = {result.reference.uri: await stored(scene, result)}
         assert plain_result(value_of(result, fetched)) == text
 
 

@@ -32,6 +32,7 @@ from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.runtime.worker_commands import Pipelines
 from tests.memory_payloads import MemoryPayloadStore
+from tests.memory_results import memory_results
 from tests.unit.dsl.writing import playbook, with_steps
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 
@@ -190,6 +191,7 @@ class Scene:
         self.clock = clock or VirtualClock()
         self.desk = Desk()
         self.payloads = MemoryPayloadStore()
+        self.results = memory_results(self.payloads)
         self.journal = journal or MemoryFrameJournal()
         self.playbooks = OnePlaybook(steps)
         identity = WorkerIdentity(worker_id=WorkerId("w1"), boot_id="b1", slots=slots)
@@ -197,7 +199,7 @@ class Scene:
             desk=self.desk,
             pipelines=pipelines,
             playbooks=self.playbooks,
-            payloads=self.payloads,
+            results=self.results,
             journal=self.journal,
             clock=self.clock,
             beat_seconds_max=beat_seconds_max,

@@ -70,7 +70,7 @@ async def state(asked: Asked[Nothing, StateAsked]) -> ReplayedState:
     payloads: dict[str, Any] | None = None
     if query.resolve_payloads:
         events = asked.services.replay.events(request)
-        payloads = msgspec.to_builtins(await verify_payloads(events, asked.services.payloads))
+        payloads = msgspec.to_builtins(await verify_payloads(events, asked.services.results))
     report = replayed.report
     cut: dict[str, Any] = {name: found[: query.limit] for name, found in shown.items()}
     return ReplayedState(

@@ -93,6 +93,15 @@ class DatasetName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return LogicalName(self.tenant, self.project, RESULTS, path, str(self.visit)).uri
 
 
+def is_result_uri(uri: str) -> bool:
+    """Whether it names a result or a dataset."""
+    try:
+        parse_results(uri)
+    except NameInvalid:
+        return False
+    return True
+
+
 def parse_result_name(uri: str) -> ResultName:
     name = parse_results(uri)
     if not isinstance(name, ResultName):

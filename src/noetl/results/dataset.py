@@ -1,0 +1,52 @@
+"""What a stage gave, as one dataset: a manifest that lists the outputs of its frames in order.
+
+A frame's output is a list of rows `{index, status, value, error, writes}`. A small one stands in
+the manifest itself, as it stood in its event; a larger one is an object with a name of its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.domain.events.values import ResultReference
+
+ROWS = "rows"
+"""The key under which the object of a frame keeps its rows."""
+
+ROW_FIELDS = ("index", "status", "value", "error", "writes")
+
+
+class DatasetPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Rows `first` to `first + rows`; `outcomes` when there is no object."""
+
+    first: int
+    rows: int
+    reference: ResultReference | None = None
+    outcomes: list[dict[str, Any]] | None = None
+
+
+class DatasetManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`loop` is what the step's result says beside its rows: how many there were, and how."""
+
+    loop: dict[str, Any]
+    parts: list[DatasetPart]
+
+    @property
+    def row_count(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+
+def is_manifest(content: Any) -> bool:
+    """No result of a step has these two keys: results stand below keys of their own."""
+    return isinstance(content, dict) and content.keys() == {"loop", "parts"}
+
+
+def frame_content(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Every row has every field, so that the rows are a table."""
+    return {ROWS: [{name: row.get(name) for name in ROW_FIELDS} for row in outcomes]}
+
+
+def rows_of(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = content[ROWS]
+    return rows
