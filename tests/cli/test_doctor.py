@@ -1,5 +1,6 @@
 """The doctor says what is wrong, and makes nothing that was not there."""
 
+import importlib.metadata
 import shutil
 import sqlite3
 from pathlib import Path
@@ -71,6 +72,22 @@ def test_a_wrong_setting_is_bad_and_the_rest_is_not_guessed(shell: Shell) -> Non
 def test_a_home_that_is_a_file_is_bad(shell: Shell) -> None:
     shell.write(".noetl", "a file")
     assert verdicts(shell.json("doctor"))["home"] == "bad"
+
+
+def test_java_and_spark_are_looked_at_and_not_started(shell: Shell) -> None:
+    answer = shell.json("doctor")
+    said = {check["name"]: check["message"] for check in answer["checks"]}
+    assert said["spark"].startswith(importlib.metadata.version("pyspark"))
+    assert "local[" in said["spark"]
+    assert said["java"]
+
+    shell.environment["NOETL_JAVA_HOME"] = str(shell.folder)
+    shell.environment["NOETL_SPARK_CONF"] = "nonsense"
+    answer = shell.json("doctor")
+    assert verdicts(answer)["java"] == "warn"
+    assert verdicts(answer)["spark"] == "bad"
+    assert "install OpenJDK 17" in str(answer["checks"])
+    assert list(shell.folder.iterdir()) == []
 
 
 def test_clock_disk_and_python_have_limits() -> None:

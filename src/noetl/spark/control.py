@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_SESSION_GONE = ("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION")
+
+
 class JobLabel(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     description: str
@@ -99,11 +102,16 @@ class ConnectControl:
         other.interruptTag(tag)
 
     def is_lost(self, error: Exception) -> bool:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
         from pyspark.errors.exceptions.connect import (  # noqa: PLC0415 - an extra
             SparkConnectGrpcException,
         )
 
-        return type(error) is SparkConnectGrpcException  # its subclasses are errors of jobs
+        if not isinstance(error, PySparkException):
+            return False
+        condition = error.getCondition() or ""
+        is_unreachable = type(error) is SparkConnectGrpcException  # subclasses are errors of jobs
+        return is_unreachable or condition.startswith(_SESSION_GONE)
 
     def watch(self, ended: Callable[[], None]) -> None:
         del ended

@@ -121,9 +121,11 @@ class DriverProcess:
         local = str(self._folder.path / "local")
         ours = {"SPARK_CONF_DIR": str(self._folder.path / "conf"), "TMPDIR": local}
         descriptor = theirs.fileno()
+        # Spark warns of newer libraries at each start; its log should hold what matters.
+        python = [sys.executable, "-W", "ignore::FutureWarning"]
         with self._folder.log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "noetl.spark.driver_program", str(descriptor)],
+                [*python, "-m", "noetl.spark.driver_program", str(descriptor)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

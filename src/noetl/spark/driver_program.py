@@ -6,6 +6,7 @@ supervisor is gone it takes all of them along.
 
 import contextlib
 import os
+import re
 import shutil
 import socket
 import sys
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 CANCEL_AGAIN_SECONDS = 0.25
 REASON_LENGTH_MAX = 2_000
 
+_GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|Refused|Invalid): ")
 _REQUEST = msgspec.json.Decoder(Request)
 
 
@@ -127,7 +130,7 @@ class DriverProgram:
             )
             reply = JobDone(tag_of_job=job.tag, summaries=run_slots(self._session, job))
         except Exception as error:  # noqa: BLE001 - as above
-            if self._control.is_lost(error):
+            if not running.is_cancelled and self._control.is_lost(error):
                 sys.stderr.write(f"the session is lost: {said(error)}\n")
                 self.end()
             reply = JobFailed(
@@ -158,10 +161,12 @@ class DriverProgram:
 def said(error: Exception) -> str:
     """What Spark and Python say about a failure, without the stacks of the JVM."""
     text = str(error) or type(error).__name__
+    if details := _GRPC_DETAILS.search(text):
+        return details[1][:REASON_LENGTH_MAX]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if not line.startswith(("at ", "File ", "...", "^"))]
-    python = [line for line in own if line[:1].isalpha() and "Error: " in line[:80]]
-    return (python or own or lines)[-1 if python else 0][:REASON_LENGTH_MAX]
+    python = [line for line in own if _PYTHON_ERROR.match(line)]
+    return (python[-1] if python else (own or lines)[0])[:REASON_LENGTH_MAX]
 
 
 def main(arguments: list[str]) -> None:

@@ -62,3 +62,5 @@ def test_a_failure_is_told_without_the_stacks_of_the_jvm() -> None:
     assert said(RuntimeError(text)) == "ValueError: too small"
     assert said(RuntimeError("No such master\n\tat org.apache")) == "No such master"
     assert said(RuntimeError()) == "RuntimeError"
+    wire = '<_InactiveRpcError of RPC:\n\tstatus = 16\n\tdetails = "no such token"\n\tmore = "x"\n>'
+    assert said(RuntimeError(wire)) == "no such token"
