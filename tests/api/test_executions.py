@@ -169,6 +169,7 @@ async def test_effects_are_a_ledger(api: Api) -> None:
     answer = await api.get(f"/api/executions/{execution}/effects")
 
     assert [(each["step"], each["state"]) for each in answer["effects"]] == [("start", "fired")]
+    assert answer["counts"] == {"fired": 1, "adopted": 0, "repeated": 0, "in_doubt": 0}
 
 
 async def test_a_fact_about_an_object_is_recorded_and_replayed(api: Api) -> None:

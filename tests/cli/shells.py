@@ -41,6 +41,20 @@ workflow:
   - {{step: start, tool: {{kind: noop}}, next: looks}}
   - {{step: looks, tool: {{kind: shell, cmds: ["test -e {{{{ workload.file }}}}"]}}}}
 """
+ROWS_NEED_FILE = f"""{HEAD}metadata: {{name: rows, path: guides/rows}}
+workload: {{folder: .}}
+workflow:
+  - step: each
+    loop: {{in: [0, 1, 2, 3, 4, 5], iterator: row, spec: {{mode: sequential}}}}
+    tool:
+      kind: shell
+      cmds:
+        - echo {{{{ iter.row }}}} >> {{{{ workload.folder }}}}/seen
+        - test {{{{ iter.row }}}} != 3 -o -e {{{{ workload.folder }}}}/ready
+    next: finish
+  - step: finish
+    tool: {{kind: python, input: {{n: "{{{{ each.stats.succeeded }}}}"}}, code: "result = n"}}
+"""
 SLOW = f"""{HEAD}metadata: {{name: slow, path: guides/slow}}
 workload: {{file: begun}}
 workflow:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, SLOW, Shell, ended
+from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, ROWS_NEED_FILE, SLOW, Shell, ended
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,22 @@ def test_a_failure_is_mended_and_retried(tmp_path: Path) -> None:
     again = shell.json("executions", "retry", execution, "--from", "start")
     assert again["status"] == "COMPLETED"
     assert shell.noetl("executions", "effects", execution).stdout.count("fired") == 3
+
+
+def test_a_loop_that_is_retried_keeps_the_rows_that_ended_well(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.write("rows.yaml", ROWS_NEED_FILE)
+    failed = shell.json("run", "rows.yaml", "--set", f"folder={tmp_path}")
+    execution = failed["execution_id"]
+    (tmp_path / "ready").touch()
+
+    retried = shell.noetl("executions", "retry", execution)
+
+    assert (retried.returncode, retried.stdout) == (0, "6\n")
+    assert "✓ each  6 rows" in retried.stderr
+    assert (tmp_path / "seen").read_text().split() == ["0", "1", "2", "3", "3", "4", "5"]
+    effects = shell.noetl("executions", "effects", execution)
+    assert "8 fired, 0 of them adopted, 0 ran again, 0 in doubt" in effects.stderr
 
 
 def test_watch_follows_what_another_process_runs(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from noetl.cli.output import seconds_shown
-from noetl.cli.progress import Progress, StepProgress
+from noetl.cli.progress import LoopProgress, Progress, StepProgress
 from noetl.cli.progress_text import ERROR_CHARACTERS_MAX, TextProgress, line_of
 from noetl.domain.events import (
     ExecutionCancelled,
@@ -179,6 +179,15 @@ def test_a_retry_opens_the_step_again() -> None:
     assert not told.progress.is_over
     told.tell(9, StepEntered(step=A))
     assert told.tell(10, StepExited(step=A, status="COMPLETED")).line == "✓ a  1.00 s"
+
+
+def test_a_loop_that_is_retried_shows_as_the_same_step() -> None:
+    told = Told().tell(0, ExecutionRetried(step=A, visit=1, attempt=2))
+    again = LoopStarted(
+        loop_id=LoopId("a@1.2"), step=A, mode="parallel", collection_size=9, attempt=2
+    )
+    (row,) = told.tell(1, again).progress.open.values()
+    assert row.loop == LoopProgress(total=9)
 
 
 def test_a_pause_is_a_status() -> None:

@@ -20,7 +20,7 @@ class Earlier:
         is_unmarked = False
         for entry in entries:
             if entry.call is not None:
-                is_unmarked = is_unmarked or entry.row not in self.begun | self.ended
+                is_unmarked = is_unmarked or not self._is_known(entry.row)
                 self.calls.setdefault(entry.row, {})[entry.call.task, entry.call.run] = entry.call
             elif entry.has_ended:
                 self._end(entry.row)
@@ -28,6 +28,9 @@ class Earlier:
                 self.begun.update(range(entry.row, entry.row + entry.rows))
         if is_unmarked:  # by a build that marked no rows: any of them may have begun
             self.begun.update(rows)
+
+    def _is_known(self, row: int) -> bool:
+        return row in self.begun or row in self.ended
 
     def _end(self, row: int) -> None:
         """It failed and was reported: what succeeded of it is adopted, the rest is run anew."""
