@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import cascade, engine, projector, remote, writer
+from tests.crash import cascade, engine, projector, remote, waiting, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -22,6 +22,7 @@ TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "project": projector.main,
     "run": engine.main,
     "serve": remote.serve_main,
+    "wait": waiting.main,
     "work": remote.work_main,
 }
 

@@ -26,7 +26,8 @@ from noetl.templates.recorded import value_of
 from noetl.wire.codec import open_stored
 from tests.golden_tests.golden_api import TOKEN, GoldenApi
 
-FOLDER = Path(__file__).resolve().parents[1] / "golden" / "playbooks" / "v0.2" / "runs"
+_PLAYBOOKS = Path(__file__).resolve().parents[1] / "golden" / "playbooks"
+FOLDERS = tuple(_PLAYBOOKS / version / "runs" for version in ("v0.2", "v0.3"))
 GIVEN_FILES = "files"
 """The part of an engine's home that the tests fill."""
 
@@ -89,13 +90,13 @@ class GoldenRun:
 
 
 def goldens() -> list[Golden]:
-    return [Golden(path) for path in sorted(FOLDER.glob("*.yaml"))]
+    return [Golden(path) for folder in FOLDERS for path in sorted(folder.glob("*.yaml"))]
 
 
 async def registered(engine: Engine) -> dict[str, str]:
-    """Every playbook of the folder, and the path under which the catalogue has it."""
+    """Every playbook of the folders, and the path under which the catalogue has it."""
     paths = {}
-    for file in sorted(FOLDER.rglob("*.yaml")):
+    for file in (file for folder in FOLDERS for file in sorted(folder.rglob("*.yaml"))):
         found = await engine.playbooks.register(engine.settings.scope, file.read_bytes())
         paths[file.stem] = found.entry.path
     return paths

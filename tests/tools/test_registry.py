@@ -87,7 +87,7 @@ def test_an_unknown_kind_names_the_nearest_one(tmp_path: Path) -> None:
 
 
 def test_a_kind_that_is_like_no_other_gets_the_whole_list(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailed, match=r"use artifact, duckdb, .* or transfer") as raised:
+    with pytest.raises(ToolFailed, match=r"use artifact, duckdb, .* or wait") as raised:
         Tools(services(tmp_path)).get("zzz")
 
     assert raised.value.failure.kind == "client_error"

@@ -8,6 +8,7 @@ from noetl.decider.answers import Decided, Incomplete, Missing
 from noetl.decider.evaluate import holds
 from noetl.decider.routing import exit_of, result_of_step, skip_of
 from noetl.decider.view import View
+from noetl.decider.waits import timers_set
 from noetl.domain.events import (
     CommandIssued,
     LoopDone,
@@ -38,6 +39,7 @@ def decide(view: View) -> list[Decided] | Missing:
             _finished_loops(view)
             or _finished_steps(view)
             or _started_work(view)
+            or timers_set(view)
             or _entered_steps(view)
             or _end(view)
         )

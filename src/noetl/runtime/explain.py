@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from noetl.decider.plan import Plan
+from noetl.decider.waits import is_held_by_clock
 from noetl.domain.execution.rows import TERMINAL, CommandRow, FrameRow
 from noetl.domain.execution.state import ExecutionState, LoopWork
 from noetl.kernel.ids import EventId, StepName
@@ -84,6 +85,9 @@ def _commands(state: ExecutionState, now: Instant, lacking: Lacking) -> Iterator
 
 
 def _running(row: CommandRow, now: Instant) -> str:
+    if is_held_by_clock(row) and row.lease_until is not None:
+        left = max(0.0, seconds_between(now, row.lease_until))
+        return f"Step {row.step} waits until {_time(row.lease_until)} (in {_seconds(left)})."
     again = "" if row.claim == 1 else f", its holder number {row.claim}"
     sentence = f"Step {row.step} runs on worker {row.worker_id}{_since(row.claimed_event_id)}"
     calls = "" if row.calls == 0 else f", {_count(row.calls, 'call')} recorded"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from noetl.decider.frames import next_window, ordinal_of, row_concurrency
+from noetl.decider.waits import is_timer
 from noetl.domain.events import (
     CommandClaimed,
     CommandStarted,
@@ -100,11 +101,11 @@ def _commands(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]
 
 
 def _claimable(turn: Turn) -> list[CommandRow]:
-    void = turn.running.void
+    void, steps = turn.running.void, turn.running.plan.playbook.steps
     return [
         row
         for row in turn.state.commands.values()
-        if row.status == "PENDING" or row.command_id in void
+        if (row.status == "PENDING" or row.command_id in void) and not is_timer(steps.get(row.step))
     ]
 
 

@@ -2,12 +2,15 @@
 is ever handed out again."""
 
 import logging
+from contextlib import suppress
 from typing import NamedTuple
 
+from noetl.decider.waits import TIMER, is_held_by_clock
 from noetl.domain.execution.rows import CommandRow, FrameRow
+from noetl.domain.work import CommandReport
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId, StepName, WorkerId
-from noetl.kernel.instant import Instant
+from noetl.kernel.instant import Instant, seconds_between
 from noetl.ports.clock import Clock
 from noetl.runtime import reports
 from noetl.runtime.coordinator import Coordinator
@@ -15,8 +18,10 @@ from noetl.runtime.log_lines import about
 from noetl.runtime.measures import Measure
 from noetl.runtime.running import Running
 from noetl.runtime.turn import Turn
+from noetl.templates.recorded import inline_result
 
 INTERVAL_SECONDS = 1.0
+PAUSE_SECONDS_MIN = 0.02
 LOST_LEASES = 3
 """A worker that has said nothing for so many leases is lost: all that it held went to others."""
 
@@ -31,8 +36,19 @@ class Reaper:
 
     async def run(self) -> None:
         while True:
-            await self._clock.sleep(INTERVAL_SECONDS)
+            await self._clock.sleep(self._pause_seconds())
             await self.look()
+
+    def _pause_seconds(self) -> float:
+        """Until something is due that we know of, and never longer than a round."""
+        now = self._clock.now()
+        due = [
+            seconds_between(now, row.lease_until)
+            for running in self._coordinator.running.values()
+            for row in _timers(running)
+            if row.lease_until is not None
+        ]
+        return max(PAUSE_SECONDS_MIN, min([INTERVAL_SECONDS, *due]))
 
     async def look(self) -> int:
         """One round over everything that is open; returns how many executions had lost work."""
@@ -48,7 +64,18 @@ class Reaper:
         ]
         for execution in lost:
             await self._take_back(execution)
+        await self._fire(now)
         return len(lost)
+
+    async def _fire(self, now: Instant) -> None:
+        due = [
+            execution
+            for execution, running in self._coordinator.running.items()
+            if _due_timers(running, now)
+        ]
+        for execution in due:
+            with suppress(NoETLError):  # still due in the next round
+                await self._coordinator.submit(execution, fire_due_timers)
 
     async def _take_back(self, execution: ExecutionId) -> None:
         try:
@@ -97,7 +124,38 @@ def _overdue_commands(running: Running, now: Instant) -> list[CommandRow]:
         if row.lease_until is not None
         and row.lease_until < now
         and row.command_id not in running.void
+        and not is_held_by_clock(row)
     ]
+
+
+def _timers(running: Running) -> list[CommandRow]:
+    """What only waits; a paused execution does not go on, however late it is."""
+    if running.state.execution.status != "RUNNING":
+        return []
+    return [row for row in running.state.commands.values() if is_held_by_clock(row)]
+
+
+def _due_timers(running: Running, now: Instant) -> list[CommandRow]:
+    return [
+        row for row in _timers(running) if row.lease_until is not None and row.lease_until <= now
+    ]
+
+
+def fire_due_timers(turn: Turn) -> None:
+    """What does not fit into the turn is still due in the next round."""
+    for row in _due_timers(turn.running, turn.now):
+        if turn.is_full:
+            return
+        reports.command_ended(
+            turn,
+            CommandReport(
+                execution_id=turn.running.execution_id,
+                command_id=row.command_id,
+                claim=row.claim,
+                worker_id=TIMER,
+                result=inline_result({"status": "ok", "until": row.lease_until}),
+            ),
+        )
 
 
 def _overdue_frames(running: Running, now: Instant) -> list[FrameRow]:

@@ -82,6 +82,7 @@ _BUILT_IN: dict[str, ToolFactory] = {
         _built_in("shell", "shell", "ShellTool"),
         _built_in("noop", "noop", "NoopTool"),
         _built_in("playbook", "playbook", "PlaybookTool"),
+        _built_in("wait", "wait", "WaitTool"),
         _built_in("nats", "nats", "NatsTool", "nats"),
         _built_in("artifact", "artifact", "ArtifactTool"),
         _built_in("result_fetch", "artifact", "ArtifactTool"),

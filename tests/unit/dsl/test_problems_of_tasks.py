@@ -6,7 +6,7 @@ from noetl.dsl.language.kinds import KINDS, RUNNING_KINDS
 from tests.unit.dsl.writing import said, with_steps, with_tool
 
 KNOWN = (
-    "python, http, postgres, duckdb, sqlite, shell, noop, playbook, workbook, nats, artifact,"
+    "python, http, postgres, duckdb, sqlite, shell, noop, playbook, wait, workbook, nats, artifact,"
     " result_fetch, transfer, secrets or spark"
 )
 SQL = "'query', 'commands', 'query_b64', 'commands_b64' or 'script'"

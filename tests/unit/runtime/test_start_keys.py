@@ -146,8 +146,8 @@ async def test_keys_that_the_read_models_do_not_know_are_not_forgotten(
 
 
 @pytest.mark.parametrize(
-    "fields", [{"key": ""}, {"key": "x" * (KEY_CHARACTERS_MAX + 1)}, {"key": "x", "window": 0}]
+    ("key", "window"), [("", None), ("x" * (KEY_CHARACTERS_MAX + 1), None), ("x", 0.0)]
 )
-async def test_a_key_that_is_none_is_refused(fields: dict[str, object]) -> None:
+async def test_a_key_that_is_none_is_refused(key: str, window: float | None) -> None:
     with pytest.raises(RequestInvalid):
-        StartKey(key=str(fields["key"]), window_seconds=fields.get("window"))  # type: ignore[arg-type]
+        StartKey(key=key, window_seconds=window)

@@ -137,6 +137,14 @@ KINDS: dict[str, Kind] = {
         },
         needs=(("path", "catalog_id"),),
     ),
+    "wait": Kind(
+        text="Wait; alone in its step it needs no worker and outlives every restart.",
+        parameters={
+            "seconds": Key(SECONDS, "How long."),
+            "until": Key(TEXT, "An instant with its zone, such as 2030-01-31T08:00:00Z."),
+        },
+        needs=(("seconds", "until"),),
+    ),
     "workbook": Kind(
         text="Run a task of the workbook.",
         parameters={"name": Key(TEXT, "Its name in `workbook`.", required=True)},
