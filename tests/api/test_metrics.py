@@ -60,6 +60,7 @@ async def test_frames_and_rows_are_counted(api: Api) -> None:
     assert told['noetl_frames_total{status="dispatched"}'] == 2
     assert told['noetl_frames_total{status="committed"}'] == 2
     assert told['noetl_rows_total{status="ok"}'] == 10
+    assert told['noetl_rows_total{status="failed"}'] == 0
     assert told["noetl_frame_rows_sum"] == 10
     assert told["noetl_frame_lease_seconds_count"] == 2
 

@@ -5,15 +5,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from noetl.adapters.system.clock import SystemClock
+from noetl.adapters.telemetry.otlp import OtlpTelemetry
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.settings import Settings
+from noetl.domain.work import Work
+from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import ExecutionId, StepName
-from noetl.ports.telemetry import EXECUTION, span_of, step_key, trace_of
+from noetl.ports.telemetry import EXECUTION, SpanPlace, parent_in, span_of, step_key, trace_of
 from noetl.runtime.starting import StartRequest
+from noetl.testing.desk_words import CHAIN, ROWS
 from tests.api.running import running_api
 from tests.telemetry.receiver import Collector, collecting
+from tests.unit.runtime.desk_scene import Scene
 
 pytestmark = pytest.mark.servers
 
@@ -62,6 +69,7 @@ async def test_an_execution_is_one_trace_from_its_begin_to_its_tools(tmp_path: P
         execution = await run(engine, TEXT)
 
     assert {span.trace_id for span in collector.spans} == {trace_of(execution)}
+    assert len({span.span_id for span in collector.spans}) == len(collector.spans)
     assert {span.attributes["noetl.execution_id"] for span in collector.spans} == {execution}
     assert {span.service["service.name"] for span in collector.spans} == {"noetl"}
     (top,) = collector.of("execution")
@@ -143,6 +151,42 @@ async def test_a_restart_goes_on_with_the_same_trace(tmp_path: Path) -> None:
     (top,) = collector.of("execution")
     assert top.span_id == span_of(execution, EXECUTION)
     assert top.began <= min(span.began for span in collector.spans)
+
+
+async def test_a_span_stands_below_what_its_work_carried_and_tells_the_error_that_left_it() -> None:
+    carried = f"00-{'a' * 32}-{'b' * 16}-01"
+    place = SpanPlace("command", "command load", ExecutionId("7"), ("c",), ("s",), carried)
+    async with collecting() as collector:
+        telemetry = OtlpTelemetry(collector.endpoint, {}, SystemClock(), lambda: "c" * 32)
+        with pytest.raises(ClaimLost), telemetry.span(place, {"noetl.step": None}):
+            raise ClaimLost("7/load", f"was lost with {SECRET}")
+        await telemetry.close()
+
+    (span,) = collector.spans
+    assert (span.trace_id, span.parent_id) == ("a" * 32, "b" * 16)
+    assert (span.is_error, span.message) == (True, ClaimLost.code)
+    assert "noetl.step" not in span.attributes
+
+
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_work_carries_the_span_of_its_step_only_when_spans_are_told(text: str) -> None:
+    scene = Scene()
+    untold = await _first(scene, text)
+    held = scene.coordinator.held
+    terms = msgspec.structs.replace(held.terms, is_traced=True)
+    scene.coordinator.held = msgspec.structs.replace(held, terms=terms)
+    told = await _first(scene, text)
+
+    assert untold.traceparent == ""
+    assert parent_in(told.traceparent) == (
+        trace_of(told.execution_id),
+        span_of(told.execution_id, step_key(told.step, 1)),
+    )
+
+
+async def _first(scene: Scene, text: str) -> Work:
+    await scene.start(text, count=1)
+    return await scene.claim_one()
 
 
 async def test_a_collector_that_is_away_disturbs_nothing(tmp_path: Path) -> None:
