@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     spark_master: Annotated[
         str,
         msgspec.Meta(
-            description="Where Spark runs: this machine, or `spark://…`, `k8s://…`, `yarn`, `sc://…`."
+            description="Where Spark runs: here, or `spark://…`, `k8s://…`, `yarn`, `sc://…`."
         ),
     ] = ""
     spark_memory_mb: Annotated[
