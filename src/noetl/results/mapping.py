@@ -23,3 +23,12 @@ def place_file(view: memoryview, source: Path | None, target: Path) -> None:
         else:
             return
     target.write_bytes(view)
+
+
+def mapped_file(path: Path) -> memoryview | None:
+    """All bytes of a file; None when it cannot be had."""
+    try:
+        with path.open("rb") as file:
+            return mapped(file.fileno(), os.fstat(file.fileno()).st_size)
+    except (OSError, ValueError):  # ValueError: it shrank meanwhile
+        return None

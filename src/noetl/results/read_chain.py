@@ -5,19 +5,23 @@ it if they want it. Several askers for one object at one time cause one fetch.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 
 import msgspec
 
-from noetl.kernel.errors import StoreUnavailable
+from noetl.kernel.errors import NoETLError, StoreUnavailable
 from noetl.ports.result_cache import CachedBytes, CacheKey, IpcHint, Offering, ResultCache
 from noetl.results.local_file import LocalFiles
+from noetl.results.places import TROUBLE, ObjectSource, Place, Places, most_telling, only
 from noetl.results.receiving import Receiving
 
 LAYER_STORE = "object_store"
 LAYER_LOCAL = "local_store"
+LAYER_REPLICA = "replica"
+SOURCES = (LAYER_LOCAL, LAYER_STORE, LAYER_REPLICA)
 
 MEMORY_BYTES = 1024 * 1024
 """Up to here an object that is fetched needs no file."""
@@ -34,19 +38,12 @@ _Arguments = TypeVarTuple("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-class ObjectSource(Protocol):
-    """What the chain needs of an object store."""
-
-    def read(self, key: str) -> AsyncIterator[bytes]: ...
-
-    def local_path(self, key: str) -> Path | None: ...
-
-
 class ChainStats(msgspec.Struct, frozen=True, kw_only=True):
     reads: int
     joined: int  # reads that waited for the fetch of another
     fallbacks: int  # reads that no layer could answer
     fetched_bytes: int  # that entered the machine
+    found: dict[str, int]  # by the layer or store that had them
 
 
 class _Flight:
@@ -58,15 +55,19 @@ class _Flight:
 class ReadChain:
     """Layers from the quickest to the slowest. `scratch` holds objects while they arrive."""
 
-    def __init__(self, layers: Sequence[ResultCache], source: ObjectSource, scratch: Path) -> None:
+    def __init__(
+        self, layers: Sequence[ResultCache], source: ObjectSource | Places, scratch: Path
+    ) -> None:
+        self.layers = tuple(layers)
+        self.places = source if isinstance(source, Places) else only(source)
         self._near = [layer for layer in layers if layer.in_process]
         self._far = [layer for layer in layers if not layer.in_process]
-        self._source = source
         self._scratch = scratch
         self._flights: dict[CacheKey, _Flight] = {}
         self._fills: set[asyncio.Task[None]] = set()
         self._local_files = LocalFiles()
         self._reads = self._joined = self._fallbacks = self._fetched_bytes = 0
+        self._found: Counter[str] = Counter()
 
     async def read(
         self, key: CacheKey, object_key: str, hint: IpcHint | None = None
@@ -76,6 +77,7 @@ class ReadChain:
         for layer in self._near:
             found = layer.get(key)
             if found is not None:
+                self._found[found.layer] += 1
                 return found
         flight = self._flights.get(key)
         if flight is None:
@@ -84,7 +86,9 @@ class ReadChain:
             self._joined += 1
         flight.askers += 1
         try:
-            return await asyncio.shield(flight.task)
+            found = await asyncio.shield(flight.task)
+            self._found[found.layer] += 1
+            return found
         finally:
             flight.askers -= 1
             if not flight.askers:  # done, or nobody waits for it any more
@@ -97,6 +101,7 @@ class ReadChain:
             joined=self._joined,
             fallbacks=self._fallbacks,
             fetched_bytes=self._fetched_bytes,
+            found=dict(self._found),
         )
 
     async def close(self) -> None:
@@ -136,24 +141,37 @@ class ReadChain:
         return None, len(self._far)
 
     async def _from_source(self, key: CacheKey, object_key: str) -> CachedBytes:
-        local = self._source.local_path(object_key)
+        """From the first place that has the right bytes."""
+        problems: list[NoETLError] = []
+        for place in self.places.in_order():
+            try:
+                return await self._from_place(place, key, object_key)
+            except TROUBLE as error:
+                self.places.note(place, error)
+                problems.append(error)
+        raise most_telling(problems)
+
+    async def _from_place(self, place: Place, key: CacheKey, object_key: str) -> CachedBytes:
+        local = place.objects.local_path(object_key)
         if local is not None:
             view = await _in_thread(self._local_files.map, local, key, object_key)
             if view is not None:
                 self._offer_near(key, Offering(view=view, path=local))
-                return CachedBytes(view, LAYER_LOCAL, local)
+                return CachedBytes(view, _layer_of(place, LAYER_LOCAL), local)
         scratch = None if key.byte_length <= MEMORY_BYTES else self._scratch
         receiving = Receiving(key, object_key, scratch)
         try:
-            return await self._fetch(key, object_key, receiving)
+            return await self._fetch(place, key, object_key, receiving)
         except StoreUnavailable:
             if not receiving.disk_failed or key.byte_length > MEMORY_BYTES_MAX:
                 raise
-        return await self._fetch(key, object_key, Receiving(key, object_key, None))
+        return await self._fetch(place, key, object_key, Receiving(key, object_key, None))
 
-    async def _fetch(self, key: CacheKey, object_key: str, receiving: Receiving) -> CachedBytes:
+    async def _fetch(
+        self, place: Place, key: CacheKey, object_key: str, receiving: Receiving
+    ) -> CachedBytes:
         try:
-            async for batch in _batches(self._source.read(object_key)):
+            async for batch in _batches(place.objects.read(object_key)):
                 self._fetched_bytes += len(batch)
                 await _in_thread(receiving.add, batch)
             view, path = await _in_thread(receiving.finish)
@@ -162,7 +180,7 @@ class ReadChain:
         finally:
             await _in_thread(receiving.discard)
         self._offer_near(key, Offering(view=view))
-        return CachedBytes(view, LAYER_STORE)
+        return CachedBytes(view, _layer_of(place, LAYER_STORE))
 
     def _offer_near(self, key: CacheKey, offering: Offering) -> None:
         _offer(self._near, key, offering)
@@ -172,6 +190,10 @@ class ReadChain:
             fill = asyncio.create_task(_in_thread(_offer, layers, key, offering))
             self._fills.add(fill)
             fill.add_done_callback(self._fills.discard)
+
+
+def _layer_of(place: Place, layer: str) -> str:
+    return LAYER_REPLICA if place.is_replica else layer
 
 
 def _look_at(task: asyncio.Task[CachedBytes]) -> None:

@@ -6,12 +6,14 @@ stored are payloads.
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from noetl.domain.events.values import Result, ResultReference
+from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, ResultName, parse_results
 from noetl.domain.payload import (
@@ -21,125 +23,53 @@ from noetl.domain.payload import (
     payload_uri,
     reference_to,
 )
-from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadMissing
+from noetl.kernel.errors import (
+    NameInvalid,
+    NoETLError,
+    ObjectMissing,
+    PayloadCorrupt,
+    PayloadMissing,
+    StoreUnavailable,
+)
 from noetl.kernel.scope import Scope
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
-from noetl.ports.result_cache import CacheKey
+from noetl.results.counts import PAYLOAD, TIER
 from noetl.results.dataset import DatasetManifest, DatasetPart, is_manifest, rows_of
 from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
-from noetl.results.table_file import chunks_of
-from noetl.results.tiers import (
-    FEATHER_MEDIA_TYPE,
-    INLINE_BYTES_MAX,
-    JSON_MEDIA_TYPE,
-    Encoded,
-    encode,
-)
-from noetl.templates.recorded import LOOP, content_of, referred_result
+from noetl.results.sharing import Sharing
+from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.writer import EXTENSIONS, ResultWriter, cache_key
+from noetl.templates.recorded import LOOP
 
-if TYPE_CHECKING:
-    from noetl.results.table_writer import TableFile
-
-EXTENSIONS = {FEATHER_MEDIA_TYPE: "feather", JSON_MEDIA_TYPE: "json"}
 _MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
-JSON = ResultReference(type="object_store", uri="", media_type=JSON_MEDIA_TYPE)
-"""All that is known of an object before it is written."""
+_TROUBLES = (
+    ((ObjectMissing, PayloadMissing), "missing"),
+    (PayloadCorrupt, "corrupt"),
+    (StoreUnavailable, "unavailable"),
+)
 
-LARGE_ITEMS = 1_000
-LARGE_CHARS = 1_000_000
-"""Lists, objects and texts from this length on are encoded in a thread: others have their turn."""
 
+class ResultStore(ResultWriter):
+    """Reads by name what it wrote, or what others with the same placement did."""
 
-class ResultStore:
     def __init__(
         self,
         objects: ObjectStore,
         payloads: PayloadStore,
         placement: CellPlacement,
         chain: ReadChain,
+        sharing: Sharing | None = None,
     ) -> None:
-        self.objects = objects
+        super().__init__(objects, placement, sharing)
         self.payloads = payloads
-        self.placement = placement
         self.chain = chain
 
     async def close(self) -> None:
         """The objects are closed by whoever opened them."""
         await self.chain.close()
-
-    async def record(
-        self,
-        name: ResultName,
-        value: Any,
-        *,
-        status: str = "ok",
-        inline_bytes_max: int = INLINE_BYTES_MAX,
-    ) -> Result:
-        """The producer stores before it reports, so that no report names what is not there."""
-        content = content_of(value)
-        encoded = await _encoded(content, inline_bytes_max)
-        if encoded.tier == "inline":
-            return Result(status=status, context=content)
-        return referred_result(content, await self.stage(name, encoded), status)
-
-    async def stage(self, name: ResultName, encoded: Encoded) -> ResultReference:
-        key = physical_key(name, self.placement, EXTENSIONS[encoded.media_type])
-        stored = await self.objects.create(key, encoded.data, media_type=encoded.media_type)
-        return ResultReference(
-            type="object_store",
-            uri=name.uri,
-            sha256=stored.sha256,
-            media_type=encoded.media_type,
-            schema_digest=encoded.schema_digest,
-            byte_length=stored.byte_length,
-            row_count=encoded.row_count,
-            encoder=encoded.encoder,
-            arrow_version=encoded.arrow_version,
-        )
-
-    async def stage_rows(self, name: ResultName, content: dict[str, Any]) -> ResultReference:
-        """The output of a frame: never inside its event."""
-        return await self.stage(name, await _encoded(content, 0))
-
-    async def stage_file(self, name: ResultName, table: "TableFile") -> ResultReference:
-        """A table that a tool wrote to a file, in pieces."""
-        from noetl.results import feather  # noqa: PLC0415 - Arrow is loaded with the first table
-
-        key = physical_key(name, self.placement, EXTENSIONS[FEATHER_MEDIA_TYPE])
-        stored = await self.objects.create(
-            key, chunks_of(table.path), media_type=FEATHER_MEDIA_TYPE
-        )
-        return ResultReference(
-            type="object_store",
-            uri=name.uri,
-            sha256=stored.sha256,
-            media_type=FEATHER_MEDIA_TYPE,
-            schema_digest=table.schema_digest,
-            byte_length=stored.byte_length,
-            row_count=table.row_count,
-            encoder=feather.ENCODER,
-            arrow_version=feather.ARROW_VERSION,
-        )
-
-    async def stage_dataset(
-        self, name: DatasetName | ResultName, manifest: DatasetManifest
-    ) -> ResultReference:
-        """The manifest of a stage, before its end is recorded. The dataset of a step is what a
-        stage ended well with; a stage that failed, and may be taken up again, has another name."""
-        data = msgspec.json.encode(manifest)
-        key = await self._key(name, JSON)
-        stored = await self.objects.create(key, data, media_type=JSON_MEDIA_TYPE)
-        return ResultReference(
-            type="object_store",
-            uri=name.uri,
-            sha256=stored.sha256,
-            media_type=JSON_MEDIA_TYPE,
-            byte_length=stored.byte_length,
-            row_count=manifest.row_count,
-        )
 
     async def content(self, scope: Scope, uri: str, known: ResultReference | None = None) -> Any:
         """All of it, decoded. Raises PayloadError, StoreUnavailable, msgspec.DecodeError."""
@@ -206,7 +136,8 @@ class ResultStore:
         anyway."""
         name = _own(scope, reference.uri)
         key = await self._key(name, reference)
-        found = await self.chain.read(_cache_key(name, reference), key)
+        with self._resolving(TIER, _media_type(reference)):
+            found = await self.chain.read(cache_key(name, reference), key)
         if found.path is not None:
             return found.path
         path = scratch / f"{reference.sha256}.{EXTENSIONS[_media_type(reference)]}"
@@ -218,7 +149,8 @@ class ResultStore:
         if uri != payload_uri(scope, digest):  # another tenant's is not there for this one
             raise PayloadMissing(uri)
         reference = reference_to(scope, StoredPayload(digest, 0), JSON_MEDIA_TYPE)
-        return b"".join([chunk async for chunk in self.payloads.get(reference)])
+        with self._resolving(PAYLOAD, JSON_MEDIA_TYPE):
+            return b"".join([chunk async for chunk in self.payloads.get(reference)])
 
     async def _open(self, name: ResultName, known: ResultReference | None) -> Stored:
         key = await self._key(name, known)
@@ -234,8 +166,9 @@ class ResultStore:
             return physical_key(name, self.placement, EXTENSIONS[_media_type(known)])
         for extension in EXTENSIONS.values():
             key = physical_key(name, self.placement, extension)
-            if await self.objects.head(key) is not None:
+            if await self.chain.places.head(key) is not None:
                 return key
+        self.counts.resolved[TIER, "missing"] += 1
         raise PayloadMissing(name.uri)
 
     async def _bytes(
@@ -243,11 +176,24 @@ class ResultStore:
     ) -> memoryview | bytes:
         """Checked against the digest where it is known."""
         try:
-            if known is not None and known.sha256 and known.byte_length is not None:
-                return (await self.chain.read(_cache_key(name, known), key)).view
-            return b"".join([chunk async for chunk in self.objects.read(key)])
+            with self._resolving(TIER, _MEDIA_TYPES[key.rpartition(".")[2]]):
+                if known is not None and known.sha256 and known.byte_length is not None:
+                    return (await self.chain.read(cache_key(name, known), key)).view
+                return await self.chain.places.whole(key)
         except ObjectMissing as error:
             raise PayloadMissing(name.uri) from error
+
+    @contextmanager
+    def _resolving(self, path: str, media_type: str) -> Iterator[None]:
+        """Count how the attempt ends."""
+        outcome = f"resolved_{EXTENSIONS[media_type]}"
+        try:
+            yield
+        except NoETLError as error:
+            outcome = next((text for kind, text in _TROUBLES if isinstance(error, kind)), "other")
+            raise
+        finally:
+            self.counts.resolved[path, outcome] += 1
 
     async def _loop_content(self, scope: Scope, manifest: DatasetManifest) -> dict[str, Any]:
         """What a loop's result is, all rows in their order."""
@@ -268,33 +214,5 @@ def _own(scope: Scope, uri: str) -> ResultName | DatasetName:
     return name
 
 
-def _cache_key(name: ResultName | DatasetName, known: ResultReference) -> CacheKey:
-    return CacheKey(
-        tenant_id=name.tenant,
-        organization_id=name.project,
-        execution_id=name.execution_id,
-        sha256=known.sha256 or "",
-        byte_length=known.byte_length or 0,
-        frame=str(getattr(name, "frame", 0)),
-    )
-
-
 def _media_type(reference: ResultReference) -> str:
     return reference.media_type or JSON_MEDIA_TYPE
-
-
-async def _encoded(content: dict[str, Any], inline_bytes_max: int) -> Encoded:
-    if _is_large(content):
-        return await asyncio.to_thread(encode, content, inline_bytes_max)
-    return encode(content, inline_bytes_max)
-
-
-def _is_large(value: Any, depth: int = 4) -> bool:
-    """A guess that costs nothing: only the size of what is near the surface."""
-    if isinstance(value, str):
-        return len(value) >= LARGE_CHARS
-    if isinstance(value, list):
-        return len(value) >= LARGE_ITEMS
-    if not isinstance(value, dict) or depth == 0:
-        return False
-    return len(value) >= LARGE_ITEMS or any(_is_large(item, depth - 1) for item in value.values())
