@@ -108,13 +108,13 @@ SPECIMENS: tuple[Event, ...] = (
         path="examples/orders", playbook_digest="5f" * 32, playbook_version=3,
         workload={"region": "eu", "limits": [1, 2.5]}, payload={"region": "eu"},
         env={"STAGE": "prüfung"}, job_uuid="j1",
-        parent_execution_id=ExecutionId("7"), parent_step=STEP,
+        parent_execution_id=ExecutionId("7"), parent_step=STEP, start_key="order 7",
     ),
     PlaybookCompleted(step=STEP, result=RESULT),
     PlaybookFailed(error=FAILURE, step=STEP),
     ExecutionPaused(reason="lunch"),
     ExecutionResumed(),
-    ExecutionCancelled(reason="enough"),
+    ExecutionCancelled(reason="enough", cascade=True),
     ExecutionRetried(
         step=STEP, visit=2, attempt=3, reason="the disk is empty again", also=True
     ),
