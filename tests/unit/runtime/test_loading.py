@@ -28,6 +28,8 @@ apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: branches, path: desk/branches}
 workflow:
+  - {step: long_before, tool: {kind: noop}, next: before}
+  - {step: before, tool: {kind: noop}, next: start}
   - step: start
     set: {ctx.seen: [start]}
     next: {spec: {mode: inclusive}, arcs: [{step: slow}, {step: one}]}
@@ -85,7 +87,7 @@ def told(running: Running) -> Sequence[object]:
 async def branched(scene: Scene) -> ExecutionId:
     """One branch goes on for two steps while the command of the other is held."""
     execution = await scene.start(BRANCHES)
-    for _ in range(2):
+    for _ in range(4):
         for work in await scene.claim():
             if work.step != "slow":
                 await scene.finish(work, work.step)
@@ -139,6 +141,9 @@ async def test_work_issued_just_before_its_state_was_frozen_costs_nothing() -> N
     log = CountingLog()
     scene = Scene(log)
     execution = await scene.start(BRANCHES)
+    for _ in range(2):
+        for work in await scene.claim():
+            await scene.finish(work)
     await scene.claim()
     events = len(await scene.events(execution))
     snapshots = await frozen_every(scene, events)

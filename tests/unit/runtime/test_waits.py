@@ -50,6 +50,21 @@ async def test_it_is_given_to_no_worker_and_goes_on_when_it_is_due(scene: Scene)
     assert await scene.status(execution) == "COMPLETED"
 
 
+async def test_no_worker_gets_it_before_the_clock_has_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when an append is full after the command was issued."""
+    with monkeypatch.context() as full:
+        full.setattr("noetl.decider.decide.timers_set", lambda _: [])
+        execution = await scene.start(WAITING)
+        assert await scene.claim() == []
+
+    scene.coordinator.poke(execution)
+    await scene.pass_time(3_600)
+
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
 async def test_when_it_is_due_is_recorded_once(scene: Scene) -> None:
     """A restart in the middle of it changes nothing, and neither does one after it was due."""
     execution = await scene.start(WAITING)
