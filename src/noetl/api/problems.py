@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from noetl.kernel.errors import (
     ClaimLost,
+    CollectionRefused,
     CredentialMissing,
     CutoffInvalid,
     DuplicateFact,
@@ -20,6 +21,10 @@ from noetl.kernel.errors import (
     KeyReused,
     LogUnavailable,
     NoETLError,
+    ObjectDiffers,
+    ObjectError,
+    ObjectKeyInvalid,
+    ObjectMissing,
     PayloadMissing,
     PlaybookInvalid,
     RequestInvalid,
@@ -36,12 +41,16 @@ STATUSES: Mapping[type[NoETLError], HTTPStatus] = {
     EntryNotFound: HTTPStatus.NOT_FOUND,
     CredentialMissing: HTTPStatus.NOT_FOUND,
     PayloadMissing: HTTPStatus.NOT_FOUND,
+    ObjectMissing: HTTPStatus.NOT_FOUND,
+    ObjectKeyInvalid: HTTPStatus.UNPROCESSABLE_ENTITY,
+    ObjectDiffers: HTTPStatus.CONFLICT,
     CutoffInvalid: HTTPStatus.BAD_REQUEST,
     RequestInvalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     PlaybookInvalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     EventInvalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     StateRefuses: HTTPStatus.CONFLICT,
     ClaimLost: HTTPStatus.CONFLICT,
+    CollectionRefused: HTTPStatus.CONFLICT,
     VersionConflict: HTTPStatus.CONFLICT,
     DuplicateFact: HTTPStatus.CONFLICT,
     KeyReused: HTTPStatus.CONFLICT,
@@ -68,6 +77,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retryable: bool
     instance: str
     problems: tuple[str, ...] = ()  # of a playbook: all of them
+    facts: dict[str, str] = {}  # of an object: which one, and its digests
 
 
 class Refused(HTTPException):
@@ -91,6 +101,7 @@ def of_error(error: NoETLError, instance: str) -> Response:
         problem,
         retryable=error.retryable,
         problems=error.problems if isinstance(error, PlaybookInvalid) else (),
+        facts=dict(vars(error)) if isinstance(error, ObjectError) else {},
     )
     return _response(problem)
 

@@ -37,6 +37,7 @@ NoETLError
 │   ├── NameInvalid          a noetl:// name, or a part of one, that means nothing
 │   ├── PlacementMismatch    a worker would keep results where the server does not look
 │   └── StateRefuses         the execution is not in a state that allows it
+├── CollectionRefused        what is alive cannot be known now; nothing was deleted
 ├── ClaimLost                another holder has the work now; stop, nothing more is recorded
 ├── CredentialError
 │   ├── CredentialMissing    no credential of that name
@@ -94,6 +95,7 @@ from noetl.kernel.errors.root import (
 )
 from noetl.kernel.errors.service import (
     ClaimLost,
+    CollectionRefused,
     CredentialError,
     CredentialMissing,
     CredentialUnreadable,
@@ -122,6 +124,7 @@ from noetl.kernel.errors.spark import (
 __all__ = [
     "ChainBroken",
     "ClaimLost",
+    "CollectionRefused",
     "CredentialError",
     "CredentialMissing",
     "CredentialUnreadable",

@@ -60,6 +60,11 @@ class StateRefuses(RequestInvalid):
         self.execution = execution
 
 
+class CollectionRefused(NoETLError):
+    code = "collection_refused"
+    retryable = True
+
+
 class ClaimLost(NoETLError):
     code = "claim_lost"
 

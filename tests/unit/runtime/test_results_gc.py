@@ -1,0 +1,305 @@
+"""Only what nobody can ask for any more goes, and only when everybody knows what is alive."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from noetl.adapters.memory.event_log import MemoryEventLog
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.projection_store import MemoryProjectionStore
+from noetl.domain.events import Event, ExecutionRetried, PlaybookCompleted, PlaybookFailed
+from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.naming.placement import physical_key
+from noetl.domain.naming.result_name import ResultName
+from noetl.domain.projection import Cursor
+from noetl.kernel.errors import CollectionRefused, LogReplaced, RequestInvalid
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.instant import Instant, plus
+from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.kernel.snowflake import minted_at
+from noetl.runtime.projector import CONSUMER, Projector
+from noetl.runtime.results_gc import (
+    Collected,
+    CollectionReport,
+    CollectionRequest,
+    Known,
+    ResultCollector,
+    judge,
+    names_in,
+)
+from noetl.testing.histories import History, begin, execution_ids
+from tests.memory_results import PLACEMENT
+from tests.unit.runtime.written import write
+
+LIVE, ORPHAN, ARCHIVED = execution_ids(3)
+STEP = StepName("load")
+DAY = 24 * 60 * 60.0
+LATER = plus(minted_at(ARCHIVED), seconds=3 * DAY)
+DELETE = CollectionRequest(dry_run=False)
+
+
+def name_of(execution: ExecutionId, attempt: int = 1, scope: Scope = DEFAULT_SCOPE) -> ResultName:
+    tenant, project = scope
+    return ResultName(
+        tenant=tenant, project=project, execution_id=execution, step=STEP, attempt=attempt
+    )
+
+
+def key_of(execution: ExecutionId, attempt: int = 1, scope: Scope = DEFAULT_SCOPE) -> str:
+    return physical_key(name_of(execution, attempt, scope), PLACEMENT, "json")
+
+
+def refers_to(execution: ExecutionId, attempt: int = 1) -> Result:
+    uri = name_of(execution, attempt).uri
+    return Result(status="ok", reference=ResultReference(type="object_store", uri=uri))
+
+
+@dataclass
+class HeldClock:
+    moment: Instant = LATER
+
+    def now(self) -> Instant:
+        return self.moment
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        """Nobody waits here."""
+
+
+@dataclass
+class Scene:
+    """A log with what is alive, objects of all kinds, and read models that have caught up."""
+
+    clock: HeldClock = field(default_factory=HeldClock)
+    objects: MemoryObjectStore = field(default_factory=MemoryObjectStore)
+    archived: set[ExecutionId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.recorded_at = minted_at(LIVE)
+        self.log = MemoryEventLog(lambda: self.recorded_at)
+        self.projections = MemoryProjectionStore()
+
+    async def runs(self, execution: ExecutionId, *events: Event) -> None:
+        await self.begins(execution, *events)
+        await self.catches_up()
+
+    async def begins(self, execution: ExecutionId, *events: Event) -> None:
+        history = History(execution)
+        drafts = [*begin(history), *map(history.draft, events)]
+        await write(self.log, execution, drafts, 100)
+
+    async def catches_up(self) -> None:
+        while await Projector(self.log, self.projections).advance():
+            pass
+
+    async def holds(self, *keys: str) -> None:
+        for key in keys:
+            await self.objects.create(key, b"bytes")
+
+    async def keys(self) -> set[str]:
+        return {facts.key for facts in await self.objects.list_objects("")}
+
+    async def collect(self, request: CollectionRequest = DELETE) -> CollectionReport:
+        return await self.collector().collect(DEFAULT_SCOPE, request)
+
+    def collector(self) -> ResultCollector:
+        async def is_archived(execution: ExecutionId) -> bool:
+            return execution in self.archived
+
+        collected = Collected(
+            log=self.log,
+            projections=self.projections,
+            objects=self.objects,
+            placement=PLACEMENT,
+            clock=self.clock,
+            is_archived=is_archived,
+        )
+        return ResultCollector(collected)
+
+
+async def scene() -> Scene:
+    made = Scene()
+    await made.runs(LIVE)
+    return made
+
+
+async def test_only_the_orphan_goes() -> None:
+    here = await scene()
+    here.archived = {ARCHIVED}
+    await here.holds(key_of(LIVE), key_of(ORPHAN), key_of(ORPHAN, 2), key_of(ARCHIVED))
+
+    report = await here.collect()
+
+    assert await here.keys() == {key_of(LIVE), key_of(ARCHIVED)}
+    assert report.objects == {"live": 1, "orphan": 2, "archived": 1}
+    assert (report.deleted, report.deleted_bytes, report.live_candidates) == (2, 10, 0)
+
+
+async def test_a_dry_run_lists_and_deletes_nothing() -> None:
+    here = await scene()
+    await here.holds(key_of(LIVE), key_of(ORPHAN))
+
+    report = await here.collect(CollectionRequest())
+
+    assert await here.keys() == {key_of(LIVE), key_of(ORPHAN)}
+    assert [(each.key, each.verdict, each.deleted) for each in report.candidates] == [
+        (key_of(ORPHAN), "orphan", False)
+    ]
+    assert (report.dry_run, report.deleted, report.live_candidates) == (True, 0, 0)
+
+
+async def test_what_is_younger_than_the_grace_stays() -> None:
+    here = await scene()
+    await here.holds(key_of(ORPHAN))
+    here.clock.moment = plus(minted_at(ORPHAN), seconds=DAY - 1)
+
+    report = await here.collect()
+
+    assert (report.objects, await here.keys()) == ({"young": 1}, {key_of(ORPHAN)})
+
+
+async def test_what_is_not_exactly_a_key_of_ours_is_left_alone() -> None:
+    here = await scene()
+    others = Scope("other", "project")
+    prefix = key_of(ORPHAN).partition("shard=")[0]
+    wrong_shard = key_of(ORPHAN).replace("/shard=", "/shard=9")
+    strange = (
+        f"{prefix}notes.txt",
+        key_of(ORPHAN).replace("/results/", "/exports/"),
+        key_of(ORPHAN, scope=others),
+        wrong_shard.replace("shard=90", "shard=9"),
+    )
+    elsewhere = ("default/default/ab/cd/payload", key_of(ORPHAN).replace("cell=one", "cell=two"))
+    await here.holds(*strange, *elsewhere)
+
+    report = await here.collect()
+
+    assert await here.keys() == {*strange, *elsewhere}
+    assert report.objects == {"foreign": len(strange)}  # what is not below our cell is not listed
+
+
+async def test_nothing_is_collected_while_read_models_lag_beyond_the_grace() -> None:
+    here = await scene()
+    await here.holds(key_of(ORPHAN))
+    await here.begins(ARCHIVED)
+
+    for request in (DELETE, CollectionRequest()):
+        with pytest.raises(CollectionRefused, match="behind the log"):
+            await here.collect(request)
+    assert await here.keys() == {key_of(ORPHAN)}
+
+    await here.catches_up()
+    assert (await here.collect()).deleted == 1
+
+
+async def test_a_lag_within_the_grace_is_no_obstacle() -> None:
+    here = await scene()
+    await here.holds(key_of(ORPHAN))
+    here.recorded_at = plus(LATER, seconds=-60)
+    await here.begins(ARCHIVED)
+
+    assert (await here.collect()).deleted == 1
+
+
+async def test_read_models_of_another_log_are_a_warning() -> None:
+    here = await scene()
+    await here.projections.clear()
+    await here.projections.save([], Cursor(consumer=CONSUMER, log_identity="other", position=9))
+
+    with pytest.raises(LogReplaced):
+        await here.collect(CollectionRequest())
+
+
+async def test_an_empty_log_proves_nothing_dead() -> None:
+    here = Scene()
+    await here.holds(key_of(ORPHAN))
+
+    assert (await here.collect(CollectionRequest())).objects == {"orphan": 1}
+    with pytest.raises(CollectionRefused, match="no event at all"):
+        await here.collect()
+    assert await here.keys() == {key_of(ORPHAN)}
+
+
+async def test_a_negative_grace_is_refused() -> None:
+    with pytest.raises(RequestInvalid):
+        await (await scene()).collect(CollectionRequest(grace_seconds=-1))
+
+
+async def test_what_comes_to_life_after_it_was_listed_stays() -> None:
+    here = await scene()
+    await here.holds(key_of(ORPHAN), key_of(ORPHAN, 2))
+
+    class Awakening(MemoryObjectStore):
+        """After the first object is deleted, the first event of the execution appears."""
+
+        async def delete(self, key: str) -> None:
+            await super().delete(key)
+            await here.runs(ORPHAN)
+
+    awakening = Awakening()
+    for facts in await here.objects.list_objects(""):
+        await awakening.create(facts.key, b"bytes")
+    here.objects = awakening
+
+    report = await here.collect()
+
+    assert await here.keys() == {key_of(ORPHAN, 2)}
+    assert (report.deleted, report.live_candidates) == (1, 1)
+
+
+async def test_attempts_that_no_event_names_are_listed_and_left_alone() -> None:
+    here = await scene()
+    await here.runs(ORPHAN, PlaybookCompleted(result=refers_to(ORPHAN, 2)))
+    await here.holds(key_of(ORPHAN, 1), key_of(ORPHAN, 2))
+
+    report = await here.collect()
+    assert report.objects == {"superseded": 1, "live": 1}
+    assert [(each.key, each.deleted) for each in report.candidates] == [(key_of(ORPHAN), False)]
+
+    report = await here.collect(CollectionRequest(dry_run=False, superseded=True))
+    assert (report.deleted, await here.keys()) == (1, {key_of(ORPHAN, 2)})
+
+
+async def test_what_may_be_retried_keeps_all_its_attempts() -> None:
+    here = await scene()
+    failure = Failure(kind="unknown", message="it broke")
+    await here.runs(ORPHAN, PlaybookFailed(error=failure))
+    await here.holds(key_of(ORPHAN), key_of(LIVE))
+
+    report = await here.collect(CollectionRequest(dry_run=False, superseded=True))
+
+    assert report.objects == {"live": 2}  # one failed, the other still runs
+
+
+async def test_a_retry_brings_a_completed_execution_back_to_life() -> None:
+    here = await scene()
+    await here.runs(ORPHAN, PlaybookCompleted(), ExecutionRetried(step=STEP, visit=1))
+    await here.holds(key_of(ORPHAN))
+
+    report = await here.collect(CollectionRequest(dry_run=False, superseded=True))
+
+    assert (report.objects, report.deleted) == ({"live": 1}, 0)
+
+
+async def test_pages_of_the_store_are_followed_to_the_end() -> None:
+    here = await scene()
+    await here.holds(*(key_of(ORPHAN, attempt) for attempt in range(1, 2_102)))
+
+    report = await here.collect()
+
+    assert (report.deleted, await here.keys()) == (2_101, set())
+    assert (len(report.candidates), report.candidates_omitted) == (1_000, 1_101)
+
+
+def test_names_are_found_wherever_they_stand_in_an_event() -> None:
+    name = name_of(LIVE)
+    body = msgspec.json.encode({"writes": {"deep": [{"_ref": name.uri}]}, "text": "noetl://x"})
+    assert names_in(body) == {name}
+
+
+def test_too_many_names_are_a_reason_to_leave_everything() -> None:
+    known = Known(minted=minted_at(LIVE), version=9, completed_at=minted_at(LIVE), names=None)
+    assert judge(name_of(LIVE), known, LATER, DAY) == "live"
