@@ -28,10 +28,10 @@ apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: branches, path: desk/branches}
 workflow:
-  - {step: long_before, tool: {kind: noop}, next: before}
-  - {step: before, tool: {kind: noop}, next: start}
-  - step: start
-    set: {ctx.seen: [start]}
+  - {step: start, tool: {kind: noop}, next: before}
+  - {step: before, tool: {kind: noop}, next: fork}
+  - step: fork
+    set: {ctx.seen: [fork]}
     next: {spec: {mode: inclusive}, arcs: [{step: slow}, {step: one}]}
   - {step: slow, tool: {kind: noop}}
   - {step: one, tool: {kind: noop}, set: {ctx.seen: [one]}, next: two}
@@ -122,7 +122,7 @@ async def test_open_work_sees_the_execution_as_it_was_when_it_was_issued() -> No
 
     (slow,) = [row for row in running.state.commands.values() if row.step == "slow"]
 
-    assert running.facts[slow.command_id].ctx == {"seen": ["start"]}
+    assert running.facts[slow.command_id].ctx == {"seen": ["fork"]}
     assert running.state.ctx == {"seen": ["two"]}
 
 
