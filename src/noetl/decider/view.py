@@ -56,7 +56,7 @@ class View:
             run=run_of(facts.run, self.plan.playbook.exposed),
             workload=facts.workload,
             ctx=state.ctx if ctx is None else ctx,
-            steps=RecordedResults(results, self.fetched),
+            steps=RecordedResults(results, self.fetched, self.plan.playbook.aliases),
         )
         entered = state.steps.get(step)
         visit = 1 if entered is None else entered.visit

@@ -1,5 +1,6 @@
 """Plain data to Playbook, collecting every problem instead of stopping at the first."""
 
+from noetl.domain.playbook.keeping import aliases_of
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.rules import findings
 from noetl.domain.playbook.wording import nearest, shown
@@ -34,6 +35,7 @@ def build(root: Node, problems: Problems) -> Playbook | None:
             for name, value in fields.extra.items()
             if isinstance(value, Mapping)
         },
+        aliases=aliases_of(made.values()),
     )
     if not made:
         _say_that_nothing_runs(fields, problems)

@@ -28,6 +28,7 @@ class Cycle:
     run: int
     key: str
     note: str | None = None  # fired or repeated; None: it had no effect so far
+    after: tuple[str, int] | None = None  # the task and run whose result came before
     is_refused: bool = False  # in doubt, and not to be repeated
     writes: dict[str, Any] = field(default_factory=dict)  # `ctx.total` -> value
 

@@ -37,11 +37,12 @@ class FactsView:
     def bindings(self) -> Bindings:
         """The same object until another payload is fetched."""
         if self._bindings is None:
+            aliases = self._playbook.aliases
             known = places.Known(
                 run=places.run_of(self.facts.run, self._playbook.exposed),
                 workload=self.facts.workload,
                 ctx=self.facts.ctx,
-                steps=RecordedResults(self.facts.results, self.fetched),
+                steps=RecordedResults(self.facts.results, self.fetched, aliases),
             )
             self._bindings = places.for_step(known)
         return self._bindings

@@ -64,3 +64,8 @@ def _told(error: ToolFailed) -> Failure:
     if not kept:
         return error.failure
     return msgspec.structs.replace(error.failure, detail={**error.failure.detail, **kept})
+
+
+def endless(step: str, runs_max: int) -> Failure:
+    message = f"step {step} ran {runs_max:,} tasks without an end"
+    return Failure(kind="unknown", message=f"{message}; check where its rules jump", code="endless")

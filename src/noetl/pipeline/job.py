@@ -42,6 +42,11 @@ class Job:
         index = 0 if place is None else place.index
         return f"{self.facts.run.execution_id}/{self.step.name}/{self.visit}/{index}"
 
+    @property
+    def is_whole_step(self) -> bool:
+        """Whether it is a pipeline whose end is the step's: no row of a loop."""
+        return self.step.is_pipeline and self.frame is None and self.iteration is None
+
     def result_name(self, task: str | None = None, run: int = 1) -> ResultName:
         """What the result of the step, or of one run of a task, is called."""
         frame, row = self.frame, self.iteration
@@ -70,6 +75,7 @@ class RowResult:
     status: RowStatus
     value: Any = None
     recorded: Result | None = None  # the value as its call was recorded; None: it was not
+    parent: str | None = None  # of a whole pipeline: the name of its last task's result
     error: Failure | None = None
     writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` paths without the prefix
     emitted: tuple[BusinessObjectChanged, ...] = ()

@@ -22,9 +22,10 @@ from noetl.pipeline.cycle import (
     without_envelope,
 )
 from noetl.pipeline.effects import Effects
-from noetl.pipeline.failures import EXPECTED, STEP_TIMEOUT, failure_of
+from noetl.pipeline.failures import EXPECTED, STEP_TIMEOUT, endless, failure_of
 from noetl.pipeline.job import Hold, Job, Journal, RowResult, RowStatus
 from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rule
+from noetl.pipeline.keeping import keeping_of_task, name_of
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.templates import places
@@ -52,6 +53,7 @@ class Row:
         self._value: Any = None  # of the task that ended last
         self._result: Result | None = None  # the same, if it was recorded
         self._open: Cycle | None = None
+        self._last: tuple[str, int] | None = None  # task and run of the newest result
 
     async def run(self) -> RowResult:
         if self._job.step.timeout is None:
@@ -76,7 +78,7 @@ class Row:
         while position < len(tasks):
             runs += 1
             if runs > TASK_RUNS_MAX:
-                return self._ended("failed", _endless(self._job))
+                return self._ended("failed", endless(self._job.step.name, TASK_RUNS_MAX))
             if runs % YIELD_EVERY_RUNS == 0:
                 await self._workshop.clock.sleep(0)
             ending = await self._cycle(self._cycle_of(position))
@@ -97,7 +99,8 @@ class Row:
     def _cycle_of(self, position: int) -> Cycle:
         plan = self._plan.tasks[position]
         run = self._runs[plan.name] = self._runs.get(plan.name, 0) + 1
-        return Cycle(plan, run, f"{self._job.coordinates}/{plan.name}/{run}")
+        key = f"{self._job.coordinates}/{plan.name}/{run}"
+        return Cycle(plan, run, key, after=self._last)
 
     async def _cycle(self, cycle: Cycle) -> Ending:
         name, recorded = cycle.plan.name, self._effects.recorded(cycle)
@@ -183,6 +186,8 @@ class Row:
         name = cycle.plan.name
         if tried.failure is None:
             self._tries.pop(name, None)
+        if tried.has_result:
+            self._last = (name, cycle.run)
         self._value, self._result = tried.outcome.result, None
         self._sight.names.ended(name, tried.outcome, has_result=tried.has_result)
 
@@ -207,17 +212,16 @@ class Row:
         )
 
     async def _recorded(self, cycle: Cycle, value: Any, status: str) -> Result:
-        """A lone tool's result is the step's: it is stored once, under the step's name."""
-        is_pipeline = self._job.step.is_pipeline
-        name = (
-            self._job.result_name(cycle.plan.name, cycle.run)
-            if is_pipeline or cycle.run > 1
-            else self._job.result_name()
-        )
-        result = await self._workshop.contents.store.record(name, value, status=status)
-        if not is_pipeline:
+        keeping = keeping_of_task(self._job.step, cycle.plan.task, self._parent(cycle.after))
+        name = name_of(self._job, cycle.plan.name, cycle.run)
+        result = await keeping.record(self._workshop.contents.store, name, value, status)
+        if not self._job.step.is_pipeline:
             self._result = result
         return result
+
+    def _parent(self, before: tuple[str, int] | None) -> str | None:
+        """Every result has a name, whether it is stored under it or not."""
+        return None if before is None else name_of(self._job, *before).uri
 
     async def _succeeded(self, status: RowStatus) -> RowResult:
         if self._job.step.emit:
@@ -265,6 +269,7 @@ class Row:
             status=status,
             value=value if isinstance(value, PipelineResult) else scrub(value),
             recorded=self._result,
+            parent=self._parent(self._last) if self._job.is_whole_step else None,
             error=None if failure is None else self._scrubbed(failure),
             writes=scrub(self._sight.names.writes),
             emitted=tuple(self._scrubbed_changes(self._emitted)),
@@ -293,8 +298,3 @@ class Row:
                 status=scrub(change.status),
                 attributes=scrub(change.attributes),
             )
-
-
-def _endless(job: Job) -> Failure:
-    message = f"step {job.step.name} ran {TASK_RUNS_MAX:,} tasks without an end"
-    return Failure(kind="unknown", message=f"{message}; check where its rules jump", code="endless")

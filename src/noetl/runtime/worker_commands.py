@@ -9,6 +9,7 @@ from noetl.domain.work import Call, CommandReport, CommandWork
 from noetl.kernel.errors import ClaimLost, InvariantBroken
 from noetl.kernel.ids import StepName, WorkerId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.pipeline.keeping import keeping_of_step
 from noetl.ports.clock import Clock
 from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
@@ -65,12 +66,13 @@ class Commands:
         """Of a failed pipeline the tasks that did succeed; of a tool what it said in failing."""
         if ended.recorded is not None:
             return ended.recorded
+        keeping = keeping_of_step(job.step, ended.parent)
         if ended.status != "failed":
-            return await self.results.record(job.result_name(), ended.value)
+            return await keeping.record(self.results, job.result_name(), ended.value)
         said = ended.value.tasks if isinstance(ended.value, PipelineResult) else ended.value
         if said is None or said == {}:
             return None
-        return await self.results.record(job.result_name(), ended.value, status="error")
+        return await keeping.record(self.results, job.result_name(), ended.value, "error")
 
 
 class _CommandJournal:

@@ -12,6 +12,7 @@ from typing import Any
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
 from noetl.templates.layered import PipelineResult, StoredResult
+from noetl.templates.lookup import look_up
 from noetl.templates.reference import UNKNOWN, Cut, Reference
 
 INLINE_BYTES_MAX = 102_400
@@ -21,6 +22,8 @@ VALUE = "value"
 TASKS = "tasks"
 ORDER = "order"
 LOOP = "loop"
+NAMES = "names"  # further names for fields of the result, beside its content
+STORE = "store"  # the playbook's own word for where the result is to lie
 
 KV_BYTES_MAX = 1_000_000
 """What playbooks call a result of the key-value store; a larger one is on disk."""
@@ -71,18 +74,25 @@ def referred_result(
 class RecordedResults(Mapping[str, Any]):
     """Results of steps by name, each opened when it is asked for."""
 
-    def __init__(self, results: Mapping[Any, Result], fetched: Fetched | None = None) -> None:
+    def __init__(
+        self,
+        results: Mapping[Any, Result],
+        fetched: Fetched | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
         self._results = results
         self._fetched = fetched
+        self._aliases = aliases or {}
         self._opened: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        name = self._aliases.get(name, name)
         if name not in self._opened:
             self._opened[name] = value_of(self._results[name], self._fetched)
         return self._opened[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._results
+        return name in self._results or self._aliases.get(str(name)) in self._results
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._results)
@@ -97,12 +107,43 @@ def value_of(result: Result, fetched: Fetched | None = None) -> Any:
     Inside of that are references, until somebody fetched it.
     """
     reference = result.reference
+    names = result.context.get(NAMES, {})
     if reference is None:
-        return _opened(result.context)
+        value = _opened(result.context)
+        return StoredResult(value, _Named({}, value, names)) if names else value
     facts = _facts(reference, result.context)
     if fetched is not None and reference.uri in fetched:
-        return StoredResult(_opened(fetched[reference.uri]), facts)
-    return StoredResult(_opened_block(reference, result.context), facts)
+        value = _opened(fetched[reference.uri])
+    else:
+        value = _opened_block(reference, result.context)
+    return StoredResult(value, _Named(facts, value, names) if names else facts)
+
+
+class _Named(Mapping[str, Any]):
+    """What is known of a result, and fields of it by further names, each looked up when asked."""
+
+    def __init__(self, facts: Mapping[str, Any], value: Any, names: Mapping[str, Any]) -> None:
+        self._facts = facts
+        self._value = value
+        self._names = names
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._facts:
+            return self._facts[name]
+        path = self._names[name]
+        found = self._value.tasks if path[0] == TASKS else self._value
+        for part in path[1:]:
+            found = look_up(found, part)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._facts or name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._facts, **self._names})
+
+    def __len__(self) -> int:
+        return len({**self._facts, **self._names})
 
 
 def _facts(reference: ResultReference, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,6 +152,7 @@ def _facts(reference: ResultReference, context: Mapping[str, Any]) -> dict[str, 
     parts = (block[name] for name in (VALUE, TASKS, LOOP) if name in block)
     is_small = (reference.byte_length or 0) < KV_BYTES_MAX
     store = ("kv" if is_small else "disk") if reference.type == "object_store" else reference.type
+    store = context.get(STORE, store)
     return {"_ref": reference.uri, "_store": store, "_preview": next(parts, None)}
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from noetl.domain.playbook.keeping import STORE_KINDS
 from noetl.domain.playbook.wording import choices
 from noetl.dsl.check import check
 from noetl.dsl.language.kinds import RUNNING_KINDS
@@ -15,7 +16,11 @@ KINDS_THEN = (
     "python, http, postgres, duckdb, sqlite, shell, noop, playbook, workbook, nats, artifact,"
     " result_fetch, transfer, secrets or spark"
 )
-"""The one list that grows: whoever is told which tools there are is told of new ones too."""
+STORES_THEN = "auto, memory, kv, disk, object, s3, gcs, azure, db, duckdb or eventlog"
+"""The lists that grow: whoever is told which tools there are is told of new ones too."""
+
+HINTS = {"output": 7}
+"""Playbooks with hints for other engines: sound, and told how many of them have no effect."""
 
 
 def test_the_corpus_is_there() -> None:
@@ -27,8 +32,8 @@ def test_the_corpus_is_there() -> None:
 def test_a_good_playbook_is_found_good(path: Path) -> None:
     checked = check(path.read_bytes())
 
-    assert checked.problems == ()
     assert checked.playbook is not None
+    assert [each.severity for each in checked.problems] == ["warning"] * HINTS.get(path.stem, 0)
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
@@ -37,6 +42,7 @@ def test_a_broken_playbook_is_told_what_is_wrong(path: Path) -> None:
 
     expected = path.with_suffix(".txt").read_text(encoding="utf-8")
     expected = expected.replace(KINDS_THEN, choices(RUNNING_KINDS))
+    expected = expected.replace(STORES_THEN, choices(STORE_KINDS))
     lines = [
         f"{each.line}:{each.column}: {each.severity}: {each.message}; {each.fix}\n"
         for each in checked.problems

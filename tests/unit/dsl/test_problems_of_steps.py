@@ -71,8 +71,8 @@ LOOP = "- step: start\n  tool: {{kind: noop}}\n  loop: {}"
         ("- {step: start, set: {ctx: 1}}", "error: 'ctx' names nothing; write 'ctx.name'"),
         (
             "- {step: start, output: {store: {kind: s4}}}",
-            "error: 'kind' must be auto, memory, kv, disk, object, s3, gcs, azure, db, duckdb or"
-            " eventlog, not 's4'; use one of these words",
+            "error: 'kind' must be auto, memory, kv, disk, object, s3, gcs, azure, db, duckdb,"
+            " eventlog, inline, minio or pvc, not 's4'; use one of these words",
         ),
         (
             "- {step: start, emit: {object: order}}",

@@ -118,6 +118,7 @@ class Playbook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     workbook: dict[str, WorkbookTask] = {}
     executor: Executor = Executor()
     exposed: dict[str, Any] = {}  # maps at the root that are only names for templates
+    aliases: dict[str, StepName] = {}  # `output: {as: …}`: other names for results of steps
 
     @property
     def entry(self) -> StepName:

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from noetl.domain.playbook.graph import Graph, graph_of
+from noetl.domain.playbook.keeping import is_renamed, output_of, place_of
 from noetl.domain.playbook.loop import Fanout
 from noetl.domain.playbook.model import END, Arc, Playbook
 from noetl.domain.playbook.task import PREVIOUS_TASK, Jump, Task
@@ -216,6 +217,41 @@ def _fanout_options_apply(playbook: Playbook, _graph: Graph) -> Iterator[Finding
             )
 
 
+def _aliases_are_free(playbook: Playbook, _graph: Graph) -> Iterator[Finding]:
+    seen: set[str] = {*playbook.steps, *RESERVED_NAMES}
+    for step in playbook.steps.values():
+        alias = output_of(step).name
+        if alias is not None and alias in seen:
+            yield Finding(
+                spot=("output", step.name),
+                message=f"`as: {shown(alias)}` of step {shown(step.name)!r} is the name of"
+                " something else",
+                fix="choose another name",
+            )
+        seen.add(alias or step.name)
+
+
+def _outputs_apply(playbook: Playbook, _graph: Graph) -> Iterator[Finding]:
+    for step in playbook.steps.values():
+        if step.loop is not None and place_of(step.output.store) != "by_size":
+            yield Finding(
+                spot=("output", step.name),
+                message=f"`store` has no effect: the rows of the loop {shown(step.name)!r} are"
+                " kept by frames",
+                fix="remove it",
+                severity="warning",
+            )
+        for index, task in enumerate(step.tasks if step.is_pipeline else ()):
+            if task.output is not None and is_renamed(task.output):
+                yield Finding(
+                    spot=("task", step.name, index),
+                    message=f"`as` has no effect in task {shown(task.name)!r} of a pipeline: its"
+                    " result goes by its own name",
+                    fix="put `output` beside `tool`",
+                    severity="warning",
+                )
+
+
 def _always(arc: Arc) -> bool:
     return arc.when is True and arc.on is None
 
@@ -245,4 +281,6 @@ _RULES: tuple[Callable[[Playbook, Graph], Iterator[Finding]], ...] = (
     _rules_can_match,
     _workbook_tasks_exist,
     _fanout_options_apply,
+    _aliases_are_free,
+    _outputs_apply,
 )

@@ -1,5 +1,6 @@
 """Keys of a step: what runs, what is set, what is kept, and where it goes from there."""
 
+from noetl.domain.playbook.keeping import STORE_KINDS
 from noetl.domain.playbook.model import ARC_EVENTS
 from noetl.dsl.language.document import LOOP_MODES
 from noetl.dsl.language.records import Key, Record
@@ -32,7 +33,7 @@ STEP = Record(
         "loop": Key(record("loop"), "Repeat it over a list or a cursor."),
         "tool": Key(either(record("task"), records("pipeline_task")), "One tool, or a pipeline."),
         "set": Key(MAP, "Names to write when it ends."),
-        "output": Key(record("output"), "What is kept of a large result."),
+        "output": Key(record("output"), "What is kept of a result.", aliases=("result",)),
         "emit": Key(either(record("emit"), records("emit")), "Changes of business objects."),
         "next": Key(
             either(TEXT, names_or_records("arc"), record("next")),
@@ -149,29 +150,27 @@ OUTPUT = Record(
     name="output",
     words="output",
     keys={
-        "store": Key(record("store"), "Where a large result goes."),
-        "output_select": Key(NAMES, "Fields that stay at hand."),
+        "store": Key(record("store"), "Inside the event, outside of it, or by size."),
+        "output_select": Key(NAMES, "Fields that stay at hand when the result is large."),
         "select": Key(names_or_records("selection"), "Fields that stay at hand, as `{path, as}`."),
-        "accumulate": Key(MAP, "How results of a loop are gathered."),
+        "accumulate": Key(MAP, "Of other engines, without effect: a loop gathers its results."),
         "inline_max_bytes": Key(COUNT, "Larger results are stored by reference."),
-        "preview_max_bytes": Key(COUNT, "Size of the preview."),
+        "preview_max_bytes": Key(COUNT, "Size of what is shown of a stored result."),
         "scope": Key(choice("step", "execution", "workflow", "permanent"), "How long it lives."),
-        "as": Key(NAME, "Another name for the result."),
+        "as": Key(NAME, "Another name for the step's result."),
     },
 )
-
-STORE_KINDS = "auto memory kv disk object s3 gcs azure db duckdb eventlog"
 
 STORE = Record(
     name="store",
     words="store",
     keys={
-        "kind": Key(choice(*STORE_KINDS.split(" ")), "What kind of store."),
-        "bucket": Key(TEXT, "Bucket or container."),
-        "prefix": Key(TEXT, "First part of the object's name."),
-        "ttl": Key(TEXT_OR_NUMBER, "How long it is kept."),
-        "compression": Key(TEXT, "How it is packed."),
-        "credential": Key(TEXT, "Stored credential for the store.", aliases=("auth",)),
+        "kind": Key(choice(*STORE_KINDS), "What kind of store.", aliases=("driver",)),
+        "bucket": Key(TEXT, "Of other engines, without effect."),
+        "prefix": Key(TEXT, "Of other engines, without effect."),
+        "ttl": Key(TEXT_OR_NUMBER, "Of other engines, without effect."),
+        "compression": Key(TEXT, "Of other engines, without effect."),
+        "credential": Key(TEXT, "Of other engines, without effect.", aliases=("auth",)),
     },
 )
 

@@ -8,10 +8,11 @@ from noetl.dsl.fields import Fields, read
 from noetl.dsl.language.steps import FAILURE, STEP, STEP_POLICY, STEP_SPEC
 from noetl.dsl.nodes import Items, Node
 from noetl.dsl.parts.loops import loop
+from noetl.dsl.parts.outputs import output
 from noetl.dsl.parts.policies import admission
 from noetl.dsl.parts.routes import router
 from noetl.dsl.parts.tasks import tasks
-from noetl.dsl.parts.values import assignments, emits, output
+from noetl.dsl.parts.values import assignments, emits
 from noetl.dsl.problems import Problems
 from noetl.kernel.ids import StepName
 
@@ -44,6 +45,8 @@ def _step(name: StepName, fields: Fields, loop_mode: LoopMode | None, problems: 
     if loop_node is not None:
         problems.mark(("loop", name), loop_node)
         problems.mark(("fanout", name), loop_node)
+    if fields.get("output") is not None:
+        problems.mark(("output", name), fields.values["output"])
     tool = fields.get("tool")
     spec_node = fields.get("spec")
     spec = None if spec_node is None else read(spec_node, STEP_SPEC, problems)

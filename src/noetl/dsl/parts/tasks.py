@@ -11,8 +11,9 @@ from noetl.dsl.fields import Fields, read
 from noetl.dsl.language.kinds import KINDS, RUNNING_KINDS, kind_of, record_of
 from noetl.dsl.language.tasks import RETIRED_TASK_KEYS, TASK_SPEC
 from noetl.dsl.nodes import Items, Mapping, Node, Scalar, described, is_null, to_plain
+from noetl.dsl.parts.outputs import output, selections
 from noetl.dsl.parts.policies import legacy_retry, task_policy
-from noetl.dsl.parts.values import assignments, credentials, emits, output, selections
+from noetl.dsl.parts.values import assignments, credentials, emits
 from noetl.dsl.problems import Problems
 from noetl.dsl.python_code import check_python
 

@@ -1,22 +1,18 @@
-"""Assignments, conditions, credentials, business objects and outputs, from plain data."""
+"""Assignments, conditions, credentials and business objects, from plain data."""
 
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from noetl.domain.playbook.values import (
     Assignment,
     Condition,
     Credential,
     Emit,
-    Output,
-    OutputScope,
-    ResultStore,
-    Selection,
     SetScope,
 )
 from noetl.domain.playbook.wording import shown
-from noetl.dsl.fields import Fields, read
+from noetl.dsl.fields import read
 from noetl.dsl.language.shapes import is_template
-from noetl.dsl.language.steps import EMIT, OUTPUT, SELECTION, STORE
+from noetl.dsl.language.steps import EMIT
 from noetl.dsl.nodes import Items, Mapping, Node, Scalar, to_plain
 from noetl.dsl.problems import Problems
 from noetl.dsl.templates import mentions_secrets
@@ -122,50 +118,4 @@ def emits(node: Node | None, problems: Problems) -> tuple[Emit, ...]:
                     attributes=fields.plain("attributes") or {},
                 )
             )
-    return tuple(made)
-
-
-def output(node: Node | None, problems: Problems) -> Output | None:
-    fields = None if node is None else read(node, OUTPUT, problems)
-    if fields is None:
-        return None
-    return Output(
-        store=_store(fields, problems),
-        select=selections(fields.get("output_select"), problems)
-        + selections(fields.get("select"), problems),
-        accumulate=fields.mapping("accumulate"),
-        inline_bytes_max=fields.count("inline_max_bytes"),
-        preview_bytes_max=fields.count("preview_max_bytes"),
-        scope=cast(OutputScope, fields.text("scope") or "execution"),
-        name=fields.text("as"),
-    )
-
-
-def _store(fields: Fields, problems: Problems) -> ResultStore:
-    node = fields.get("store")
-    store = None if node is None else read(node, STORE, problems)
-    if store is None:
-        return ResultStore()
-    return ResultStore(
-        kind=store.text("kind") or "auto",
-        bucket=store.text("bucket"),
-        prefix=store.text("prefix"),
-        ttl=store.plain("ttl"),
-        compression=store.text("compression"),
-        credential=store.text("credential"),
-    )
-
-
-def selections(node: Node | None, problems: Problems) -> tuple[Selection, ...]:
-    """Names, or `{path, as}`."""
-    made = []
-    for each in node.nodes if isinstance(node, Items) else ():
-        if isinstance(each, Scalar) and isinstance(each.value, str):
-            made.append(Selection(path=each.value, name=each.value.rpartition(".")[2]))
-            continue
-        fields = read(each, SELECTION, problems)
-        path = fields.text("path") if fields is not None else None
-        if fields is not None and path is not None:
-            name = fields.text("as") or path.rpartition(".")[2]
-            made.append(Selection(path=path, name=name))
     return tuple(made)
