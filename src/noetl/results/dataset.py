@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events.values import ResultReference
+from noetl.kernel import canonical_json
 
 ROWS = "rows"
 """The key under which the object of a frame keeps its rows."""
@@ -35,6 +36,11 @@ class DatasetManifest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def row_count(self) -> int:
         return sum(part.rows for part in self.parts)
+
+
+def manifest_bytes(manifest: DatasetManifest) -> bytes:
+    """The same for whoever folded the frames: in one memory, or again from the log."""
+    return canonical_json.encode_recorded(manifest)
 
 
 def is_manifest(content: Any) -> bool:

@@ -3,15 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.result_cache import CacheKey
 from noetl.results.counts import ResultCounts
-from noetl.results.dataset import DatasetManifest
+from noetl.results.dataset import DatasetManifest, manifest_bytes
 from noetl.results.mapping import mapped_file
 from noetl.results.sharing import Sharing
 from noetl.results.table_file import chunks_of
@@ -113,7 +111,7 @@ class ResultWriter:
     ) -> ResultReference:
         """The manifest of a stage, before its end is recorded. The dataset of a step is what a
         stage ended well with; a stage that failed, and may be taken up again, has another name."""
-        data = msgspec.json.encode(manifest)
+        data = manifest_bytes(manifest)
         stored = await self.objects.create(
             self.key_of(name, JSON_MEDIA_TYPE), data, media_type=JSON_MEDIA_TYPE
         )

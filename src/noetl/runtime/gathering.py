@@ -12,6 +12,7 @@ from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.state import ExecutionState, FrameOutput, LoopWork
 from noetl.domain.naming.result_name import DatasetName, ResultName
+from noetl.kernel import canonical_json
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import MEDIA_TYPE, as_reference, references_of
@@ -56,22 +57,32 @@ class Gathering:
         }
 
     async def _store(self, items: list[Any], scope: Scope) -> ResultReference:
-        data = msgspec.json.encode(items)
+        data = collection_bytes(items)
         stored = await self._results.payloads.put(scope, data, MEDIA_TYPE)
         return msgspec.structs.replace(as_reference(stored), row_count=len(items))
 
     async def _assemble(self, state: ExecutionState, work: LoopWork, scope: Scope) -> Closing:
         """The dataset of the loop: the outputs of its frames stay where they are."""
         name = _name(state.execution.execution_id, work, scope)
-        shell = loop_content(work, [])[LOOP]
-        del shell["results"]
-        manifest = DatasetManifest(loop=shell, parts=[_part(each) for each in _in_order(work)])
+        manifest = manifest_of(work)
         reference = await self._results.stage_dataset(name, manifest)
         content = loop_content(work, _first_values(work))
         rows = Cut(length=manifest.row_count)
         cut = Cut(within={LOOP: Cut(within={"results": rows})})
         context = {"extracted": content, "cut": cut_as_plain(cut)}
         return Closing(Result(status="ok", reference=reference, context=context), reference)
+
+
+def collection_bytes(items: list[Any]) -> bytes:
+    """The same for a result at hand and for one that was read back with its keys in order."""
+    return canonical_json.encode(items)
+
+
+def manifest_of(work: LoopWork) -> DatasetManifest:
+    """Of the same outputs always the same one, so that it can be made again."""
+    shell = loop_content(work, [])[LOOP]
+    del shell["results"]
+    return DatasetManifest(loop=shell, parts=[_part(each) for each in _in_order(work)])
 
 
 def _name(execution: ExecutionId, work: LoopWork, scope: Scope) -> DatasetName | ResultName:
