@@ -16,6 +16,7 @@ from pyarrow import ipc
 
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import EventInvalid
+from noetl.results.batch_file import BATCH_ROWS, write_options
 from noetl.results.columns import column_of, is_json
 from noetl.results.errors import ResultUnreadable
 from noetl.results.tabular import Keys, TablePath, rows_at, without_table
@@ -24,7 +25,6 @@ ENCODER = "noetl-feather/1"
 """Changes with the bytes that are written for a content; readers know all that came before."""
 
 ARROW_VERSION: str = pa.__version__
-BATCH_ROWS = 65_536
 
 _ENCODER = b"noetl.encoder"
 _SHELL = b"noetl.shell"
@@ -60,19 +60,6 @@ def _encoded(content: Mapping[str, Any], table: TablePath) -> EncodedTable:
             arrays = [pa.array(values[start:stop], field.type) for field, values in columns]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
     return EncodedTable(sink.getvalue().to_pybytes(), len(rows), schema_digest(schema))
-
-
-def write_options() -> Any:
-    """All of them said: a default of Arrow, or of its environment, must not move our bytes."""
-    return ipc.IpcWriteOptions(
-        metadata_version=ipc.MetadataVersion.V5,
-        allow_64bit=False,
-        use_legacy_format=False,
-        compression=None,
-        use_threads=False,
-        emit_dictionary_deltas=False,
-        unify_dictionaries=False,
-    )
 
 
 def metadata_of(shell: Mapping[str, Any], table: TablePath) -> dict[bytes, bytes]:

@@ -8,6 +8,8 @@ stored are payloads.
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
 from noetl.results.counts import PAYLOAD, TIER
 from noetl.results.dataset import DatasetManifest, DatasetPart, is_manifest, rows_of
+from noetl.results.lazily import content_within
+from noetl.results.nested import STORED, NestedTable, with_tables
 from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
 from noetl.results.sharing import Sharing
@@ -71,21 +75,36 @@ class ResultStore(ResultWriter):
         """The objects are closed by whoever opened them."""
         await self.chain.close()
 
-    async def content(self, scope: Scope, uri: str, known: ResultReference | None = None) -> Any:
-        """All of it, decoded. Raises PayloadError, StoreUnavailable, msgspec.DecodeError."""
+    async def content(
+        self,
+        scope: Scope,
+        uri: str,
+        known: ResultReference | None = None,
+        *,
+        lazily: bool = False,
+    ) -> Any:
+        """All of it, decoded; `lazily`: large tables that are known are TableRows instead.
+
+        Raises PayloadError, StoreUnavailable, msgspec.DecodeError.
+        """
         if is_payload_uri(uri):
             return msgspec.json.decode(await self._payload(scope, uri))
         name = _own(scope, uri)
         if isinstance(name, DatasetName):
             return await self._loop_content(scope, await self.manifest(name, known))
         stored = await self._open(name, known)
-        try:
-            content = await asyncio.to_thread(stored.whole)
-        finally:
-            stored.close()
+        content = await asyncio.to_thread(content_within, stored, known if lazily else None)
         if is_manifest(content):
             return await self._loop_content(scope, msgspec.convert(content, DatasetManifest))
-        return content
+        if STORED not in content:
+            return content
+
+        async def rows(nested: NestedTable) -> Any:
+            reference = nested.reference
+            inner = await self.content(scope, reference.uri, reference, lazily=lazily)
+            return reduce(getitem, nested.keys, inner)
+
+        return await with_tables(content, rows)
 
     async def manifest(
         self, name: DatasetName, known: ResultReference | None = None

@@ -7,8 +7,13 @@ from pathlib import Path
 from noetl.ports.object_store import CHUNK_BYTES
 
 
-async def chunks_of(path: Path) -> AsyncIterator[bytes]:
-    file = await asyncio.to_thread(path.open, "rb")
+async def chunks_of(source: Path | memoryview) -> AsyncIterator[bytes]:
+    """Of a file that has a name, or of one that is mapped and has none any more."""
+    if isinstance(source, memoryview):
+        for start in range(0, source.nbytes, CHUNK_BYTES):
+            yield await asyncio.to_thread(bytes, source[start : start + CHUNK_BYTES])
+        return
+    file = await asyncio.to_thread(source.open, "rb")
     try:
         while block := await asyncio.to_thread(file.read, CHUNK_BYTES):
             yield block

@@ -50,7 +50,7 @@ def without_table(content: Mapping[str, Any], table: TablePath) -> dict[str, Any
     """The shell: null stands where rows stood. The content is left as it is."""
     shell = dict(content)
     for keys in table.places:
-        shell = _replaced(shell, keys, None)
+        shell = replaced(shell, keys, None)
     return shell
 
 
@@ -60,9 +60,9 @@ def with_table(
     """The content again; the same list stands in every place of the table."""
     content = dict(shell)
     for keys in table.counts:
-        content = _replaced(content, keys, row_count)
+        content = replaced(content, keys, row_count)
     for keys in table.places:
-        content = _replaced(content, keys, rows)
+        content = replaced(content, keys, rows)
     return content
 
 
@@ -73,10 +73,10 @@ def bytes_min(rows: list[Row]) -> int:
     return len(rows) * per_row
 
 
-def _replaced(content: Mapping[str, Any], keys: Keys, value: Any) -> dict[str, Any]:
+def replaced(content: Mapping[str, Any], keys: Keys, value: Any) -> dict[str, Any]:
     """A copy along the path only: what stands beside it is shared."""
     first, *rest = keys
-    inner = _replaced(content.get(first, {}), tuple(rest), value) if rest else value
+    inner = replaced(content.get(first, {}), tuple(rest), value) if rest else value
     return {**content, first: inner}
 
 

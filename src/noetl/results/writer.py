@@ -11,6 +11,7 @@ from noetl.ports.result_cache import CacheKey
 from noetl.results.counts import ResultCounts
 from noetl.results.dataset import DatasetManifest, manifest_bytes
 from noetl.results.mapping import mapped_file
+from noetl.results.nested import without_tables
 from noetl.results.sharing import Sharing
 from noetl.results.table_file import chunks_of
 from noetl.results.tiers import (
@@ -20,6 +21,7 @@ from noetl.results.tiers import (
     Encoded,
     encode,
 )
+from noetl.templates.layered import StoredResult
 from noetl.templates.recorded import content_of, referred_result
 
 if TYPE_CHECKING:
@@ -50,8 +52,12 @@ class ResultWriter:
         inline_bytes_max: int = INLINE_BYTES_MAX,
     ) -> Result:
         """The producer stores before it reports, so that no report names what is not there."""
+        if isinstance(value, StoredResult) and value.recorded is not None:
+            return msgspec.structs.replace(value.recorded, status=status)
         content = content_of(value)
-        encoded = await _encoded(content, inline_bytes_max)
+        kept = without_tables(content)
+        # What names stored tables is stored: whoever reads it then looks them up.
+        encoded = await _encoded(kept, inline_bytes_max if kept is content else 0)
         if encoded.tier == "inline":
             self.counts.stage("inline", len(encoded.data))
             return Result(status=status, context=content)
@@ -89,7 +95,7 @@ class ResultWriter:
         extension = EXTENSIONS[FEATHER_MEDIA_TYPE]
         key = physical_key(name, self.placement, extension)
         stored = await self.objects.create(
-            key, chunks_of(table.path), media_type=FEATHER_MEDIA_TYPE
+            key, chunks_of(table.view or table.path), media_type=FEATHER_MEDIA_TYPE
         )
         self.counts.stage(extension, stored.byte_length)
         reference = ResultReference(
@@ -135,7 +141,7 @@ class ResultWriter:
     ) -> None:
         if self._sharing is None:
             return
-        view = await asyncio.to_thread(mapped_file, table.path)
+        view = table.view or await asyncio.to_thread(mapped_file, table.path)
         if view is not None:
             await self._sharing.share(cache_key(name, reference), view, reference)
 

@@ -20,6 +20,7 @@ from noetl.templates.limits import CHARS_PER_STEP
 from noetl.templates.operators import compare
 from noetl.templates.reference import Reference
 from noetl.templates.rendering import Rendering
+from noetl.templates.table_rows import TableRows
 
 COMPARISONS = ("eq", "ne", "lt", "lteq", "gt", "gteq", "in", "notin")
 
@@ -46,7 +47,7 @@ def _sliced(rendering: Rendering, value: Any, *bounds: Any) -> Any:
     part = slice(*bounds)
     if isinstance(value, Reference):
         return value.sliced(part)
-    if isinstance(value, (str, list, tuple, range)):
+    if isinstance(value, (str, list, tuple, range, TableRows)):
         return value[part]
     return [] if isinstance(value, Undefined) else rendering.listed(value)[part]
 

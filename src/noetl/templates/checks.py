@@ -8,6 +8,7 @@ from jinja2 import Undefined
 from noetl.templates.operators import compare
 from noetl.templates.reference import Kind, Reference
 from noetl.templates.rendering import Rendering
+from noetl.templates.table_rows import TableRows
 
 Check = Callable[..., bool]
 
@@ -16,6 +17,8 @@ def _typed(types: Any, *kinds: Kind) -> Check:
     def check(_rendering: Rendering, value: Any) -> bool:
         if isinstance(value, Reference):
             return value.known_kind() in kinds
+        if isinstance(value, TableRows):
+            return "list" in kinds
         return isinstance(value, types)
 
     return check

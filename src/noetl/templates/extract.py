@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from noetl.templates.reference import Cut
+from noetl.templates.table_rows import TableRows
 
 EXTRACT_BYTES_MAX = 4_096
 
@@ -103,7 +104,7 @@ def _shortened(value: Any, shape: _Shape, depth: int, room: _Room) -> Extract:
         return _short_text(value, shape)
     if isinstance(value, dict):
         return _short_object(value, shape, depth, room)
-    if isinstance(value, list):
+    if isinstance(value, list | TableRows):
         return _short_list(value, shape, depth, room)
     return Extract(value, None)
 
@@ -120,7 +121,7 @@ def _short_object(value: dict[str, Any], shape: _Shape, depth: int, room: _Room)
     return Extract(block, _cut(len(value), len(kept), parts))
 
 
-def _short_list(value: list[Any], shape: _Shape, depth: int, room: _Room) -> Extract:
+def _short_list(value: list[Any] | TableRows, shape: _Shape, depth: int, room: _Room) -> Extract:
     count = shape.items if depth else 0
     parts = {at: _shortened(item, shape, depth - 1, room) for at, item in enumerate(value[:count])}
     return Extract([part.block for part in parts.values()], _cut(len(value), len(parts), parts))

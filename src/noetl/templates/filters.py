@@ -15,6 +15,7 @@ from noetl.templates.lookup import MISSING, look_up
 from noetl.templates.operators import formatted
 from noetl.templates.reference import Reference
 from noetl.templates.rendering import Rendering
+from noetl.templates.table_rows import TableRows
 
 INDENT_MAX = 16
 _EMPTY = "the list is empty"
@@ -42,7 +43,7 @@ def last(rendering: Rendering, value: Any) -> Any:
 def _has_positions(value: Any) -> bool:
     if isinstance(value, Reference):
         return value.known_kind() != "object"
-    return isinstance(value, (list, tuple, str))
+    return isinstance(value, (list, tuple, str, TableRows))
 
 
 def integer(_rendering: Rendering, value: Any, other: Any = 0, base: int = 10) -> Any:

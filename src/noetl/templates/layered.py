@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from noetl.domain.events.values import Result
 from noetl.templates.lookup import MISSING, Lookup, look_up
 from noetl.templates.reference import Reference
 
@@ -93,6 +94,7 @@ class StoredResult:
 
     value: Any  # plain, a PipelineResult or a Reference
     facts: Mapping[str, Any]  # `_ref`, `_store`, `_preview`
+    recorded: Result | None = None  # as it is recorded: what is stored is not stored again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +209,8 @@ class _Tasks(Lookup):
             return step_result(self._tasks[key])
         if key == "results":
             return by_name(self._tasks)
-        found = (look_up(result, key) for result in [*self._tasks.values()][::-1])
+        latest_first = [*self._tasks.values()][::-1]
+        found = (look_up(plain_result(result), key) for result in latest_first)
         return next((value for value in found if value is not MISSING), MISSING)
 
 

@@ -15,6 +15,7 @@ from noetl.templates.limits import (
 )
 from noetl.templates.reference import Reference
 from noetl.templates.rendering import ATOMS, Rendering
+from noetl.templates.table_rows import TableRows
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -112,14 +113,25 @@ def _as_text(rendering: Rendering, values: Any) -> Any:
 def _pay_for_comparison(rendering: Rendering, left: Any, right: Any) -> None:
     if type(left) is str and type(right) is str:
         rendering.budget.spend(min(len(left), len(right)) // CHARS_PER_STEP)
+    elif isinstance(left, TableRows) or isinstance(right, TableRows):
+        _pay_for_rows(rendering, left, right)
     elif not isinstance(left, Reference) and not isinstance(right, Reference):
         rendering.weigh_pair(left, right)  # a reference answers from its block or needs to
+
+
+def _pay_for_rows(rendering: Rendering, left: Any, right: Any) -> None:
+    """Rows are compared as long as they are equally many."""
+    both = isinstance(left, list | TableRows) and isinstance(right, list | TableRows)
+    if both and len(left) == len(right):
+        rendering.budget.spend(len(left))
 
 
 def _pay_for_search(rendering: Rendering, item: Any, place: Any) -> None:
     if isinstance(place, Reference):
         return
-    if isinstance(place, str) or type(item) not in ATOMS:
+    if isinstance(place, TableRows):
+        rendering.budget.spend(len(place))
+    elif isinstance(place, str) or type(item) not in ATOMS:
         rendering.weigh(place)
     elif isinstance(place, (list, tuple)):
         rendering.budget.spend(len(place))

@@ -11,7 +11,7 @@ from typing import Any
 
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.templates.extract import cut_as_plain, cut_from_plain, extract
-from noetl.templates.layered import PipelineResult, StoredResult
+from noetl.templates.layered import PipelineResult, StoredResult, plain_result
 from noetl.templates.lookup import look_up
 from noetl.templates.reference import UNKNOWN, Cut, Reference
 
@@ -48,8 +48,9 @@ def error_names(failure: Failure) -> dict[str, Any]:
 def content_of(value: Any) -> dict[str, Any]:
     """The plain form of a result; canonical JSON sorts keys, so the order of tasks is kept."""
     if isinstance(value, PipelineResult):
-        return {TASKS: dict(value.tasks), ORDER: list(value.tasks)}
-    return {VALUE: value}
+        tasks = {name: plain_result(task) for name, task in value.tasks.items()}
+        return {TASKS: tasks, ORDER: list(value.tasks)}
+    return {VALUE: plain_result(value)}
 
 
 def inline_result(value: Any, status: str = "ok") -> Result:
@@ -69,6 +70,12 @@ def referred_result(
     if short.cut is not None:
         context["cut"] = cut_as_plain(short.cut)
     return Result(status=status, reference=reference, context=context)
+
+
+def stored_result(result: Result, value: Any) -> StoredResult:
+    """A value at hand whose content was stored."""
+    assert result.reference is not None
+    return StoredResult(value, _facts(result.reference, result.context), recorded=result)
 
 
 class RecordedResults(Mapping[str, Any]):

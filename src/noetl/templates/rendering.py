@@ -23,6 +23,7 @@ from noetl.templates.layered import Layered
 from noetl.templates.limits import CHARS_PER_STEP, VALUE_DEPTH_MAX, Budget
 from noetl.templates.reference import Reference
 from noetl.templates.secret import MASK, Secret
+from noetl.templates.table_rows import TableRows
 
 ATOMS = frozenset({str, int, float, bool, type(None)})
 PLAIN = ATOMS | {dict, list}
@@ -66,6 +67,9 @@ class Rendering:
         value = self.passed(value)
         if isinstance(value, Reference):
             raise NeedsPayload(Need(value.payload, value.path))
+        if isinstance(value, TableRows):
+            self.budget.spend(len(value))
+            return value.listed()
         # What is made from a hidden secret shows as one.
         return MASK if isinstance(value, Secret) else value
 
@@ -74,7 +78,7 @@ class Rendering:
         value = self.passed(value)
         if isinstance(value, Reference) or _is_stream(value):
             value = self.listed(value)
-        elif isinstance(value, (list, tuple, str, dict, range, Mapping)):
+        elif isinstance(value, (list, tuple, str, dict, range, Mapping, TableRows)):
             self.budget.spend(len(value))
         elif not isinstance(value, Undefined):
             raise TemplateFailed(f"{_kind(value)} is not a list; there is nothing to loop over")
@@ -108,7 +112,7 @@ class Rendering:
             self.budget.spend(1)
 
     def plain(self, value: Any, depth: int = 0) -> Any:
-        """A copy made of what JSON knows; references and hidden secrets stay what they are."""
+        """A copy made of what JSON knows; references, tables and secrets stay as they are."""
         kind = type(value)
         if kind is str:
             self.budget.make(len(value))  # before many references to one text are written out
@@ -137,7 +141,7 @@ class Rendering:
     def _plain_other(self, value: Any, depth: int) -> Any:
         if isinstance(value, Secret):
             return self.seen(value)
-        if isinstance(value, Reference):
+        if isinstance(value, Reference | TableRows):
             return value
         if isinstance(value, Undefined):
             return None
@@ -175,10 +179,15 @@ class Rendering:
             allow_nan=False,
             indent=indent,
             separators=separators,
-            default=_json_of_opaque,
+            default=self._json_of_opaque,
         )
         self.budget.make(len(text))
         return text
+
+    def _json_of_opaque(self, value: Any) -> Any:
+        if isinstance(value, Reference):
+            raise NeedsPayload(Need(value.payload, value.path))
+        return self.operand(value) if isinstance(value, TableRows) else str(value)
 
 
 def _parts(value: Any) -> Iterator[None]:
@@ -199,12 +208,6 @@ def _parts(value: Any) -> Iterator[None]:
 def _is_stream(value: Any) -> bool:
     """What `map` and its like give. Jinja's own `loop` is an iterator too, but not a value."""
     return isinstance(value, Iterator) and not isinstance(value, LoopContext)
-
-
-def _json_of_opaque(value: Any) -> str:
-    if isinstance(value, Reference):
-        raise NeedsPayload(Need(value.payload, value.path))
-    return str(value)
 
 
 def _kind(value: Any) -> str:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from noetl.kernel.errors import NotFinite, ValueNotPlain
-from noetl.results import columns, feather, table_writer
+from noetl.results import batch_file, columns, feather
 from noetl.results.feather import encode_table
 from noetl.results.stored_table import StoredTable
 from noetl.results.table_writer import TableFile, TableWriter
@@ -33,7 +33,7 @@ def test_the_bytes_are_those_of_the_table_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     monkeypatch.setattr(feather, "BATCH_ROWS", 100)
-    monkeypatch.setattr(table_writer, "BATCH_ROWS", 100)
+    monkeypatch.setattr(batch_file, "BATCH_ROWS", 100)
     content = {"value": ROWS}
     table = find_table(content)
     assert table is not None
@@ -45,13 +45,13 @@ def test_the_bytes_are_those_of_the_table_in_memory(
         file = writer.close()
 
     assert file.path.read_bytes() == encoded.data
-    assert file == (tmp_path / "t", 1_000, len(encoded.data), encoded.schema_digest)
+    assert file[:4] == (tmp_path / "t", 1_000, len(encoded.data), encoded.schema_digest)
 
 
 def test_what_waits_in_memory_is_bounded_by_bytes_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_writer, "BATCH_BYTES_MAX", 2_000)
+    monkeypatch.setattr(batch_file, "BATCH_BYTES_MAX", 2_000)
 
     file = written(tmp_path / "t", ROWS, 50)
 
