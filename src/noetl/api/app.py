@@ -29,6 +29,7 @@ from noetl.api.routes import (
     health,
     internal,
     journals,
+    objects,
     replay,
     streams,
     work,
@@ -62,6 +63,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *internal.ROUTES,
     *cells.ROUTES,
     *journals.ROUTES,
+    *objects.ROUTES,
 )
 
 

@@ -1,6 +1,6 @@
 """A route as a value: what it takes, what it gives, and the function between them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Generic, Literal, TypeVar
@@ -15,7 +15,7 @@ from noetl.kernel.scope import Scope
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
 
-Method = Literal["GET", "POST", "DELETE"]
+Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE"]
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -37,6 +37,7 @@ class Asked(Generic[B, Q]):
     headers: Mapping[str, str]
     is_internal: bool
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller has hung up
+    stream: Callable[[], AsyncIterator[bytes]]  # a body of any length, where no type is expected
 
     @property
     def scope(self) -> Scope:
@@ -99,6 +100,7 @@ async def read(request: Request, route: AnyRoute, services: ApiServices) -> Aske
         headers=request.headers,
         is_internal=getattr(request.state, "is_internal", False),
         is_gone=request.is_disconnected,
+        stream=request.stream,
     )
 
 

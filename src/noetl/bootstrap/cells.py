@@ -12,9 +12,14 @@ from noetl.kernel.errors import NameInvalid, SettingInvalid
 
 def cell_registry(settings: Settings) -> CellRegistry:
     """Every cell there is. Our own must be among them, unless one cell stands for all."""
+    return known_cells(settings) or CellRegistry((_only_cell(settings),))
+
+
+def known_cells(settings: Settings) -> CellRegistry | None:
+    """None when the settings name no cells: then all there is lies with the payloads."""
     given = settings.result_cells
     if given is None:
-        return CellRegistry((_only_cell(settings),))
+        return None
     try:
         registry = registry_from_json(given if given.lstrip().startswith("{") else _read(given))
         registry.find(settings.result_cell)

@@ -1,20 +1,21 @@
 """Everything that runs playbooks, put together: in one process on the embedded profile."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.background import in_background
 from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.home import Home
+from noetl.bootstrap.materializing import materialize
 from noetl.bootstrap.platform import Platform, open_platform
+from noetl.bootstrap.results import keep_swept
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
 from noetl.bootstrap.sweeping import sweep
 from noetl.bootstrap.telemetry import open_telemetry, traced
@@ -42,7 +43,6 @@ from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.tools.registry import Tools, tool_factories
 
-_LOG = logging.getLogger(__name__)
 PROJECTION_PAUSE_SECONDS = 0.1
 
 LOCAL_WORKER = WorkerId("local")
@@ -83,19 +83,21 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         recovery = Recovery(engine.coordinator, projector, platform.projections)
         stack.push_async_callback(_catch_up, projector)
         stack.push_async_callback(engine.coordinator.drain)
-        await stack.enter_async_context(_in_background(_project(engine.coordinator, projector)))
+        await stack.enter_async_context(in_background(_project(engine.coordinator, projector)))
         if has_worker:
             await stack.enter_async_context(_working(engine))
         else:
             engine.coordinator.seats.offered = frozenset(tool_factories())
         await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
         await stack.enter_async_context(
-            _in_background(Reaper(engine.coordinator, engine.clock).run())
+            in_background(Reaper(engine.coordinator, engine.clock).run())
         )
         now = instant.to_datetime(engine.clock.now()).timestamp()
         await stack.enter_async_context(
-            _in_background(sweep(engine.coordinator, Path(settings.home), now))
+            in_background(sweep(engine.coordinator, Path(settings.home), now))
         )
+        await stack.enter_async_context(in_background(keep_swept(platform.results, engine.clock)))
+        await stack.enter_async_context(in_background(materialize(engine.coordinator, platform)))
         yield engine
 
 
@@ -179,7 +181,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
     )
     worker = Worker(identity, services)
     try:
-        async with _in_background(worker.run()):
+        async with in_background(worker.run()):
             yield
     finally:
         await tools.close()
@@ -209,27 +211,3 @@ async def _project(coordinator: Coordinator, projector: Projector) -> None:
         while events := await projector.advance():
             coordinator.measures.tell("projected_events", events)
         await coordinator.held.clock.sleep(PROJECTION_PAUSE_SECONDS)
-
-
-@asynccontextmanager
-async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """A service that lives as long as the block; its failure ends the block."""
-    owner = asyncio.current_task()
-    task = asyncio.create_task(work)
-
-    def end_the_block(done: "asyncio.Task[None]") -> None:
-        if not done.cancelled() and (error := done.exception()) is not None:
-            _LOG.error("a service failed: %s", type(error).__name__, exc_info=error)
-            if owner is not None:
-                owner.cancel()
-
-    task.add_done_callback(end_the_block)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-            raise error from None
-        raise
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

@@ -3,12 +3,10 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from noetl.adapters.encryption.vault import AesVault
-from noetl.adapters.filesystem.object_store import FilesystemObjectStore
 from noetl.adapters.sqlite.catalog import SqliteCatalog
 from noetl.adapters.sqlite.connection import SqliteFile
 from noetl.adapters.sqlite.credential_store import SqliteCredentialStore
@@ -18,6 +16,7 @@ from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.chance import random_bytes
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
 from noetl.bootstrap.secret_key import load_key
 from noetl.bootstrap.settings import Settings
@@ -66,8 +65,7 @@ async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIter
     async with AsyncExitStack() as stack:
         objects = open_objects(settings)
         stack.push_async_callback(objects.close)
-        results = open_results(settings, objects)
-        stack.push_async_callback(results.close)
+        results = await stack.enter_async_context(open_results(settings, objects))
         if settings.log_url == "sqlite:" and create:
             yield await _embedded(settings, results, stack)
         elif settings.log_url == "sqlite:":
@@ -158,22 +156,3 @@ async def _postgres(settings: Settings, results: ResultStore, stack: AsyncExitSt
 
 def _vault(settings: Settings) -> AesVault:
     return AesVault(load_key(Path(settings.home), settings.secret_key), random_bytes)
-
-
-def open_objects(settings: Settings) -> ObjectStore:
-    """Where results and payloads lie. Keys of a cloud come from its own variables."""
-    if settings.payload_url == "file:":
-        return FilesystemObjectStore(settings.payload_path)
-    return open_object_url(settings.payload_url)
-
-
-def open_object_url(url: str) -> ObjectStore:
-    """`file:///folder`, also on a shared volume, or a bucket with options of the driver."""
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        if parts.netloc or not parts.path.startswith("/"):
-            raise SettingInvalid(f"{url} names no folder; use file:///folder")
-        return FilesystemObjectStore(Path(unquote(parts.path)))
-    from noetl.adapters.objectstore.connect import open_bucket
-
-    return open_bucket(url)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
-from noetl.bootstrap.platform import open_objects
-from noetl.bootstrap.results import open_results
+from noetl.bootstrap.background import in_background
+from noetl.bootstrap.objects import SERVER, open_objects
+from noetl.bootstrap.results import keep_swept, open_results
 from noetl.bootstrap.secret_key import known_internal_key
 from noetl.bootstrap.settings import Settings, child_environment
 from noetl.bootstrap.telemetry import open_telemetry, traced
@@ -21,12 +22,14 @@ from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
 from noetl.client.frame_journal import HttpFrameJournal
 from noetl.client.line import Line
+from noetl.client.object_store import HttpObjectStore
 from noetl.client.playbooks import HttpPlaybooks
 from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel.ids import WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
+from noetl.ports.object_store import ObjectStore
 from noetl.ports.tool_services import ToolServices
 from noetl.results.store import ResultStore
 from noetl.runtime.worker import Worker, WorkerServices
@@ -52,11 +55,11 @@ async def run_worker(
     async with AsyncExitStack() as stack:
         connection = Connection(server_url, _key(settings), Line(server_url))
         stack.push_async_callback(connection.close)
-        objects = open_objects(settings)
+        objects = _objects(settings, connection)
         stack.push_async_callback(objects.close)
-        results = open_results(settings, objects)
-        stack.push_async_callback(results.close)
+        results = await stack.enter_async_context(open_results(settings, objects))
         clock = SystemClock()
+        await stack.enter_async_context(in_background(keep_swept(results, clock)))
         telemetry = open_telemetry(settings, clock, "worker")
         stack.push_async_callback(telemetry.close)
         desk = HttpWorkDesk(connection)
@@ -80,6 +83,11 @@ async def run_worker(
             numbers = metrics.WorkerNumbers(identity, worker, tools.gauges)
             stack.enter_context(metrics.shown(numbers, settings.worker_metrics_port))
         await _work(worker)
+
+
+def _objects(settings: Settings, connection: Connection) -> ObjectStore:
+    """A store that we reach ourselves, or the server's through the server."""
+    return HttpObjectStore(connection) if settings.payload_url == SERVER else open_objects(settings)
 
 
 def _key(settings: Settings) -> str | None:

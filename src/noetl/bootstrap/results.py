@@ -1,26 +1,93 @@
 """Results for a program: the store by name, with the layers that are near."""
 
+import asyncio
 import hashlib
 import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 from noetl.adapters.cache.disk import DiskResultCache
 from noetl.adapters.cache.memory import MemoryResultCache
 from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
-from noetl.adapters.system.clock import utc_now
+from noetl.adapters.system.clock import SystemClock, utc_now
+from noetl.bootstrap.cells import known_cells
+from noetl.bootstrap.objects import open_object_url
 from noetl.bootstrap.settings import Settings
+from noetl.domain.naming.access_plan import Asking, Location, in_order, locations_of
+from noetl.domain.naming.locator import Locality
+from noetl.ports.clock import Clock
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.result_cache import ResultCache
 from noetl.results.payloads import ObjectPayloadStore
+from noetl.results.places import Place, Places, only
 from noetl.results.read_chain import ReadChain
+from noetl.results.sharing import Sharing
 from noetl.results.store import ResultStore
 
 MEGABYTE = 1024 * 1024
+SWEEP_SECONDS = 30.0
+"""How often a process that serves looks for regions that are over."""
 
 
-def open_results(settings: Settings, objects: ObjectStore) -> ResultStore:
-    chain = ReadChain(_layers(settings), objects, Path(settings.home) / "scratch")
-    return ResultStore(objects, ObjectPayloadStore(objects), settings.placement, chain)
+@asynccontextmanager
+async def open_results(settings: Settings, objects: ObjectStore) -> AsyncIterator[ResultStore]:
+    """Whoever comes removes what the dead have left in shared memory, and only that: counting
+    the disk is for those who stay."""
+    layers = _layers(settings)
+    shared = [layer for layer in layers if isinstance(layer, SharedMemoryResultCache)]
+    sharing = Sharing(shared[0], utc_now, settings.lease_seconds) if shared else None
+    await sweep_shared(layers)
+    async with AsyncExitStack() as stack:
+        places = _places(settings, objects, stack)
+        chain = ReadChain(layers, places, Path(settings.home) / "scratch")
+        store = ResultStore(
+            objects, ObjectPayloadStore(objects), settings.placement, chain, sharing
+        )
+        stack.push_async_callback(store.close)
+        yield store
+
+
+async def keep_swept(results: ResultStore, clock: Clock) -> None:
+    """For as long as a process serves."""
+    layers = results.chain.layers
+    for layer in layers:
+        if isinstance(layer, DiskResultCache):
+            await asyncio.to_thread(layer.sweep)
+    while True:
+        await clock.sleep(SWEEP_SECONDS)
+        await sweep_shared(layers)
+
+
+async def sweep_shared(layers: Iterable[ResultCache]) -> None:
+    for layer in layers:
+        if isinstance(layer, SharedMemoryResultCache):
+            await asyncio.to_thread(layer.sweep)
+
+
+def _places(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Places:
+    """The settings' own store, and the replicas of its cell; the nearest first."""
+    registry = known_cells(settings)
+    if registry is None:
+        return only(objects)
+    asking = Asking(requester=Locality(region=settings.read_region))
+    places: list[Place] = []
+    for location in in_order(locations_of(registry.find(settings.result_cell)), asking):
+        if location.replica_state == "primary":
+            places.append(Place(location.name, objects))
+            continue
+        replica = open_object_url(_address(location))
+        stack.push_async_callback(replica.close)
+        places.append(Place(location.name, replica, is_replica=True))
+    return Places(places, SystemClock().monotonic)
+
+
+def _address(location: Location) -> str:
+    """Its keys come from the variables of its cloud."""
+    if location.endpoint is None:
+        return location.url
+    return f"{location.url}?{urlencode({'endpoint': location.endpoint})}"
 
 
 def open_shared_memory(settings: Settings) -> SharedMemoryResultCache:

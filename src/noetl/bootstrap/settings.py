@@ -20,6 +20,7 @@ from noetl.kernel.snowflake import NODE_MAX
 
 PREFIX = "NOETL_"
 Key = Annotated[str, msgspec.Meta(min_length=8)]
+PlaceName = Annotated[str, msgspec.Meta(pattern=PLACE_PATTERN)]
 Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -39,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str,
         msgspec.Meta(
             description="Where results and payloads lie: `file:` in the home, `file:///folder`,"
-            " or `s3://…`, `gs://…`, `az://…`."
+            " or `s3://…`, `gs://…`, `az://…`; a worker may say `server:`."
         ),
     ] = "file:"
     tenant_id: Annotated[
@@ -147,6 +148,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="All cells: JSON, or a file of it; by default the one of the payloads."
         ),
     ] = None
+    result_read_region: Annotated[
+        PlaceName | None,
+        msgspec.Meta(
+            description="Copies of results in this region are read first; by default the cell's."
+        ),
+    ] = None
 
     result_memory_mb: Annotated[
         int, msgspec.Meta(description="Memory of a process for results it has read.", ge=0)
@@ -178,6 +185,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return CellPlacement(
             self.result_cell_env, self.result_cell_region, self.result_cell, self.result_shard_count
         )
+
+    @property
+    def read_region(self) -> str:
+        return self.result_read_region or self.result_cell_region
 
     @property
     def id_node(self) -> int:

@@ -19,6 +19,7 @@ class ProblemTold(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     detail: str
     problems: tuple[str, ...] = ()
+    facts: dict[str, str] = {}
 
 
 def error_of(server: str, status: int, data: bytes) -> NoETLError:
@@ -31,7 +32,7 @@ def error_of(server: str, status: int, data: bytes) -> NoETLError:
         return PlaybookInvalid(told.problems or (told.detail,))
     cls = _BY_CODE.get(told.code)
     if cls is not None and cls is not NoETLError:
-        return _rebuilt(cls, told.detail)
+        return _rebuilt(cls, told)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return SettingInvalid(f"{server} does not let us in: {told.detail}")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -46,10 +47,11 @@ def _from_elsewhere(server: str, status: int) -> NoETLError:
     return RequestInvalid(f"{server} answers with status {status}; is it a NoETL server?")
 
 
-def _rebuilt(cls: type[NoETLError], message: str) -> NoETLError:
-    """Its facts stayed on the other side; its class and its message are what counts here."""
+def _rebuilt(cls: type[NoETLError], told: ProblemTold) -> NoETLError:
+    """Most facts stay on the other side; class and message are what counts here."""
     error = cls.__new__(cls)
-    error.args = (message,)
+    error.args = (told.detail,)
+    vars(error).update(told.facts)
     return error
 
 

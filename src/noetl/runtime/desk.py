@@ -34,6 +34,7 @@ from noetl.runtime.control import cancel_tree
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
+from noetl.runtime.report_names import count_called, count_reported
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
@@ -110,9 +111,11 @@ class CoordinatorDesk:
     async def record_call(
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call
     ) -> LeaseAnswer:
-        return await self._coordinator.submit(
+        answer = await self._coordinator.submit(
             execution, lambda turn: reports.call(turn, command, claim, call)
         )
+        count_called(self._coordinator.held.results.counts, call)
+        return answer
 
     async def report(self, report: Report) -> Reported:
         key = _key_of(report)
@@ -125,6 +128,7 @@ class CoordinatorDesk:
             nullcontext() if seat is None else seat.listening(),
         ):
             await self._record(report)
+        count_reported(self._coordinator.held.results.counts, report)
         brought = [] if seat is None else await self._fresh(seat.collect(), report.worker_id)
         answer = Reported(next_work=tuple(brought))
         self._reported[key] = answer

@@ -10,8 +10,25 @@ from noetl.domain.naming.placement import CellPlacement, check_place
 from noetl.kernel.errors import NameInvalid
 
 CELLS_MAX = 1_000
+REPLICAS_MAX = 16
 
 Provider = Literal["file", "s3", "gs", "az", "memory"]
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A place to which somebody copies a cell's objects, under the same keys, a little later."""
+
+    provider: Provider
+    url: str
+    region: str
+    endpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        check_place("region", self.region)
+        subject = f"the replica {self.url!r}"
+        _check_url(subject, self.provider, self.url)
+        if self.endpoint is not None:
+            _check_endpoint(subject, self.endpoint)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,17 +39,22 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str  # `file:` in the home, `file:///folder`, or `s3://`, `gs://`, `az://` and a bucket
     region: str
     endpoint: str | None = None  # None: the provider's own
+    replicas: tuple[Replica, ...] = ()
 
     def __post_init__(self) -> None:
         check_place("cell", self.name)
         check_place("region", self.region)
-        _check_url(self.name, self.provider, self.url)
+        subject = f"cell {self.name!r}"
+        _check_url(f"the url of {subject}", self.provider, self.url)
         if self.endpoint is not None:
-            _check_endpoint(self.name, self.endpoint)
+            _check_endpoint(f"the endpoint of {subject}", self.endpoint)
+        places = [(self.url, self.endpoint), *((one.url, one.endpoint) for one in self.replicas)]
+        if len(self.replicas) > REPLICAS_MAX or len(set(places)) < len(places):
+            raise NameInvalid(subject, f"has a place twice, or more than {REPLICAS_MAX} replicas")
 
 
 class CellRegistry(msgspec.Struct, frozen=True):
-    """`{"cells": [{"name", "provider", "url", "region", "endpoint"}]}` is its form in JSON."""
+    """`{"cells": [{"name", "provider", "url", "region", "endpoint", "replicas"}]}` in JSON."""
 
     cells: tuple[Cell, ...]
 
@@ -73,9 +95,8 @@ def registry_from_json(data: bytes | str) -> CellRegistry:
         raise NameInvalid("the registry of cells", f"cannot be read: {error}") from error
 
 
-def _check_url(name: str, provider: Provider, url: str) -> None:
+def _check_url(subject: str, provider: Provider, url: str) -> None:
     given = urlsplit(url)
-    subject = f"the url of cell {name!r}"
     if given.scheme != provider:
         raise NameInvalid(subject, f"is not one of its provider; it begins with {provider}:")
     # A registry is given to every worker: options and keys would go with it.
@@ -88,10 +109,8 @@ def _check_url(name: str, provider: Provider, url: str) -> None:
         raise NameInvalid(subject, f"names no bucket; use {provider}://bucket")
 
 
-def _check_endpoint(name: str, endpoint: str) -> None:
+def _check_endpoint(subject: str, endpoint: str) -> None:
     given = urlsplit(endpoint)
     is_plain = not given.query and not given.fragment and "@" not in given.netloc
     if given.scheme not in ("http", "https") or not given.netloc or not is_plain:
-        raise NameInvalid(
-            f"the endpoint of cell {name!r}", "is no address; use https://host or http://host:port"
-        )
+        raise NameInvalid(subject, "is no address; use https://host or http://host:port")

@@ -1,0 +1,67 @@
+"""A result that its event names and the store lacks: filled in from whoever still has the bytes.
+
+Sources are the layers of this node and the replicas of the cell. The digest decides.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+
+from noetl.domain.events.values import ResultReference
+from noetl.domain.naming.result_name import parse_results
+from noetl.kernel.errors import (
+    ObjectDiffers,
+    ObjectMissing,
+    PayloadCorrupt,
+    PayloadMissing,
+)
+from noetl.kernel.scope import Scope
+from noetl.ports.object_store import CHUNK_BYTES
+from noetl.results.store import ResultStore
+from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.writer import cache_key
+
+PRESENT = "present"
+MISSING = "missing"
+DAMAGED = "damaged"
+FILLED = ("filled_memory", "filled_shared_memory", "filled_disk", "filled_replica")
+OUTCOMES = (PRESENT, *FILLED, MISSING, DAMAGED)
+
+
+async def fill(store: ResultStore, scope: Scope, reference: ResultReference) -> str:
+    """One of OUTCOMES. Raises NameInvalid, StoreUnavailable.
+
+    What is there with another length is damaged: it is told, and its repair is for people.
+    """
+    name = parse_results(reference.uri)
+    if name.scope != scope:
+        return MISSING  # nobody fills in what belongs to others
+    media_type = reference.media_type or JSON_MEDIA_TYPE
+    key = store.key_of(name, media_type)
+    facts = await store.objects.head(key)
+    if facts is not None:
+        is_whole = reference.byte_length in (None, facts.byte_length)
+        return PRESENT if is_whole else DAMAGED
+    if not reference.sha256 or reference.byte_length is None:
+        return MISSING  # nothing could prove the bytes
+    try:
+        found = await store.chain.read(cache_key(name, reference), key)
+    except (ObjectMissing, PayloadMissing, PayloadCorrupt):
+        return MISSING
+    if await asyncio.to_thread(_sha256, found.view) != reference.sha256:
+        return MISSING  # a layer has let it spoil
+    try:
+        await store.objects.create(key, _chunks(found.view), media_type=media_type)
+    except ObjectDiffers:
+        return DAMAGED
+    filled = f"filled_{found.layer}"
+    return filled if filled in FILLED else PRESENT  # somebody stored it in the meantime
+
+
+def _sha256(view: memoryview) -> str:
+    return hashlib.sha256(view).hexdigest()
+
+
+async def _chunks(view: memoryview) -> AsyncIterator[bytes]:
+    for start in range(0, view.nbytes, CHUNK_BYTES):
+        yield bytes(view[start : start + CHUNK_BYTES])

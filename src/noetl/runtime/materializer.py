@@ -1,0 +1,173 @@
+"""tail -> is what events name there? -> fill it in. Beside the path of events, never in it.
+
+Producers store before they report, so there is little to do: a store that lost an object, or a
+producer that could not store it, is made good while some node still has the bytes. At least once:
+a page that was checked and not noted is checked again. Runs once, where the log is held.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events.values import ResultReference
+from noetl.domain.log import StoredEvent
+from noetl.domain.naming.result_name import is_result_uri
+from noetl.domain.projection import QUERY_RECORDS_MAX, Cursor, ProjectionQuery, ProjectionRecord
+from noetl.domain.read_models import NO_TENANT, SCOPES
+from noetl.kernel import canonical_json
+from noetl.kernel.errors import LogReplaced
+from noetl.kernel.ids import EventId, ExecutionId
+from noetl.kernel.scope import Scope
+from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
+from noetl.ports.projection_store import ProjectionStore
+from noetl.results.filling import DAMAGED, MISSING, fill
+from noetl.results.store import ResultStore
+from noetl.runtime.payload_verification import payloads_named_by
+from noetl.wire.codec import open_stored
+
+CONSUMER = "result_materializer"
+
+UNFILLED = "unfilled_result"
+"""The read model of results that the store lacks or has damaged, and of those it lacked once."""
+
+CHECKED_MAX = 10_000
+"""Names remembered as there: several events name one result."""
+
+_SCHEME = b"noetl://"
+
+
+class UnfilledResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that its event names. `outcome` is how the last attempt ended."""
+
+    execution_id: ExecutionId
+    event_id: EventId
+    outcome: str
+    reference: ResultReference
+
+
+class Materializer:
+    def __init__(self, log: EventLog, projections: ProjectionStore, results: ResultStore) -> None:
+        self._log = log
+        self._projections = projections
+        self._results = results
+        self._checked: OrderedDict[str, None] = OrderedDict()
+
+    async def advance(self, limit: int = PAGE_EVENTS_MAX) -> int:
+        """Check the next page of the log; returns how many events it had, 0 at the end."""
+        cursor = await self._load_cursor()
+        page = await self._log.tail(after_position=cursor.position, limit=limit)
+        records: dict[str, ProjectionRecord] = {}
+        for stored in page:
+            if _SCHEME in stored.canonical:  # most events name nothing, and are not opened
+                async for record in self._looked_at(stored):
+                    records[record.projection_id] = record
+        if page:
+            cursor = msgspec.structs.replace(cursor, position=page[-1].position)
+            await self._projections.save([*records.values()], cursor)
+        return len(page)
+
+    async def retry(self) -> int:
+        """Try again what was missing: a replica or a node may be back. Returns what was filled."""
+        filled = 0
+        for scope in await self._scopes():
+            for record in await self._unfilled(scope):
+                known = msgspec.convert(record.state, UnfilledResult)
+                outcome = await self._fill(scope, known.reference)
+                if outcome == known.outcome:
+                    continue
+                filled += outcome != DAMAGED
+                again = msgspec.structs.replace(known, outcome=outcome)
+                newer = msgspec.structs.replace(record, version=record.version + 1)
+                await self._projections.save([_noted(newer, again)])
+        return filled
+
+    async def unfilled(self, scope: Scope) -> list[UnfilledResult]:
+        """What the store of this scope lacks, as far as the log has been checked."""
+        records = await self._unfilled(scope)
+        return [msgspec.convert(record.state, UnfilledResult) for record in records]
+
+    async def _load_cursor(self) -> Cursor:
+        identity = await self._log.identity()
+        cursor = await self._projections.cursor(CONSUMER)
+        if cursor is None:
+            return Cursor(consumer=CONSUMER, log_identity=identity, position=0)
+        if cursor.log_identity != identity:
+            raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
+        return cursor
+
+    async def _looked_at(self, stored: StoredEvent) -> AsyncIterator[ProjectionRecord]:
+        recorded = open_stored(stored)
+        for reference in payloads_named_by(recorded):
+            if reference.uri in self._checked or not is_result_uri(reference.uri):
+                continue
+            outcome = await self._fill(recorded.envelope.scope, reference)
+            if outcome in (MISSING, DAMAGED):
+                yield _record(recorded, stored, reference, outcome)
+            else:
+                self._remember(reference.uri)
+
+    async def _fill(self, scope: Scope, reference: ResultReference) -> str:
+        outcome = await fill(self._results, scope, reference)
+        self._results.counts.materialized[outcome] += 1
+        return outcome
+
+    def _remember(self, uri: str) -> None:
+        self._checked[uri] = None
+        if len(self._checked) > CHECKED_MAX:
+            self._checked.popitem(last=False)
+
+    async def _scopes(self) -> list[Scope]:
+        query = ProjectionQuery(scope=NO_TENANT, projection_type=SCOPES, limit=QUERY_RECORDS_MAX)
+        records = await self._projections.query(query)
+        return [Scope(**record.state) for record in records]
+
+    async def _unfilled(self, scope: Scope) -> list[ProjectionRecord]:
+        found: list[ProjectionRecord] = []
+        for outcome in (MISSING, DAMAGED):
+            after = ""
+            while page := await self._projections.query(
+                ProjectionQuery(
+                    scope=scope,
+                    projection_type=UNFILLED,
+                    where={"outcome": outcome},
+                    after_id=after,
+                    limit=QUERY_RECORDS_MAX,
+                )
+            ):
+                found += page
+                after = page[-1].projection_id
+        return found
+
+
+def _record(
+    recorded: RecordedEvent, stored: StoredEvent, reference: ResultReference, outcome: str
+) -> ProjectionRecord:
+    envelope = recorded.envelope
+    unfilled = UnfilledResult(
+        execution_id=envelope.execution_id,
+        event_id=envelope.event_id,
+        outcome=outcome,
+        reference=reference,
+    )
+    digest = canonical_json.sha256_hex(reference.uri.encode())
+    first = ProjectionRecord(
+        scope=envelope.scope,
+        projection_type=UNFILLED,
+        projection_id=f"{envelope.execution_id}/{digest}",
+        execution_id=envelope.execution_id,
+        version=stored.position,
+        position=stored.position,
+        source_event_id=envelope.event_id,
+        canonical=b"",
+        checksum="",
+    )
+    return _noted(first, unfilled)
+
+
+def _noted(record: ProjectionRecord, unfilled: UnfilledResult) -> ProjectionRecord:
+    canonical = canonical_json.encode_recorded(unfilled)
+    return msgspec.structs.replace(
+        record, canonical=canonical, checksum=canonical_json.sha256_hex(canonical)
+    )
