@@ -1,0 +1,124 @@
+"""The objects that events name: where each lies, whether it is whole, and how it is put back."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from noetl.domain.events import PlaybookInitialized
+from noetl.domain.events.envelope import RecordedEvent
+from noetl.domain.events.values import ResultReference
+from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
+from noetl.domain.naming.result_name import DatasetName, parse_results
+from noetl.domain.payload import Fingerprint, is_payload_uri, payload_key, payload_uri
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt
+from noetl.kernel.scope import Scope
+from noetl.ports.object_store import CHUNK_BYTES, OCTETS, ObjectStore
+from noetl.results.tiers import FEATHER_MEDIA_TYPE
+from noetl.runtime.payload_verification import payloads_named_by, scope_of
+from noetl.runtime.playbooks import MEDIA_TYPE as PLAYBOOK_MEDIA_TYPE
+
+Verdict = Literal["ok", "missing", "corrupt", "wrong_length", "foreign"]
+Data = bytes | memoryview | AsyncIterable[bytes]
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """An object, and the first event that names it: that one tells who made it."""
+
+    scope: Scope
+    reference: ResultReference
+    key: str | None  # None: it is another scope's, and so never looked at
+    recorded: RecordedEvent
+
+
+class Examined(NamedTuple):
+    verdict: Verdict
+    byte_length: int = 0  # that were read
+
+
+def objects_named_by(recorded: RecordedEvent, placement: CellPlacement) -> Iterator[Named]:
+    """In the event's envelope or body; the text of the playbook belongs to the first event."""
+    scope = recorded.envelope.scope
+    for reference in (*_playbook(recorded, scope), *payloads_named_by(recorded)):
+        is_own = scope_of(reference) == scope
+        key = key_of(reference, scope, placement) if is_own else None
+        yield Named(scope=scope, reference=reference, key=key, recorded=recorded)
+
+
+def key_of(reference: ResultReference, scope: Scope, placement: CellPlacement) -> str | None:
+    """None for a name that leads to no object."""
+    try:
+        if is_payload_uri(reference.uri):
+            return payload_key(scope, reference.uri.rpartition("/")[2])
+        name = parse_results(reference.uri)
+        if isinstance(name, DatasetName):
+            return dataset_key(name, placement)
+        is_table = reference.media_type == FEATHER_MEDIA_TYPE
+        return physical_key(name, placement, "feather" if is_table else "json")
+    except NameInvalid:
+        return None
+
+
+def _playbook(recorded: RecordedEvent, scope: Scope) -> Iterator[ResultReference]:
+    event = recorded.event
+    if isinstance(event, PlaybookInitialized):
+        digest = event.playbook_digest
+        yield ResultReference(
+            type="object_store",
+            uri=payload_uri(scope, digest),
+            sha256=digest,
+            media_type=PLAYBOOK_MEDIA_TYPE,
+        )
+
+
+async def examine(objects: ObjectStore, named: Named) -> Examined:
+    """All of its bytes are read, a chunk at a time. A store that is away is no verdict."""
+    if named.key is None:
+        return Examined("foreign")
+    fingerprint = Fingerprint()
+    try:
+        async for chunk in objects.read(named.key):
+            await asyncio.to_thread(fingerprint.add, chunk)
+    except ObjectMissing:
+        return Examined("missing")
+    found, reference = fingerprint.stored(), named.reference
+    if reference.byte_length not in (None, found.byte_length):
+        return Examined("wrong_length", found.byte_length)
+    if found.sha256 != reference.sha256:
+        return Examined("corrupt", found.byte_length)
+    return Examined("ok", found.byte_length)
+
+
+async def put_back(objects: ObjectStore, named: Named, verdict: Verdict, data: Data) -> None:
+    """Whole and proven, or not at all. Raises PayloadCorrupt when these are other bytes."""
+    assert named.key is not None
+    write = objects.create if verdict == "missing" else objects.replace
+    media_type = named.reference.media_type or OCTETS
+    await write(named.key, _proven(data, named.reference), media_type=media_type)
+
+
+async def _proven(data: Data, reference: ResultReference) -> AsyncIterator[bytes]:
+    """The last chunk is held back until all are known to be right: a store that is not given the
+    end keeps nothing."""
+    fingerprint, held = Fingerprint(), b""
+    async for chunk in _chunks(data):
+        if held:
+            yield held
+        held = chunk
+        await asyncio.to_thread(fingerprint.add, held)
+    found = fingerprint.stored()
+    if found.sha256 != reference.sha256:
+        expected = reference.sha256 or ""
+        raise PayloadCorrupt(reference.uri, expected=expected, actual=found.sha256)
+    yield held
+
+
+async def _chunks(data: Data) -> AsyncIterator[bytes]:
+    if isinstance(data, (bytes, memoryview)):
+        view = memoryview(data)
+        for start in range(0, len(view), CHUNK_BYTES):
+            yield bytes(view[start : start + CHUNK_BYTES])
+        return
+    async for chunk in data:
+        yield chunk
