@@ -17,7 +17,8 @@ from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rul
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.templates.layered import plain_result
-from noetl.templates.recorded import value_of
+from noetl.templates.recorded import stored_result, value_of
+from noetl.templates.table_rows import as_lists, has_tables
 
 _SCOPES: dict[str, SetScope] = {"ctx": "ctx", "iter": "iter", "step": "step", "task": "task"}
 
@@ -86,5 +87,8 @@ class Adoption:
         if result.reference is None:
             return plain_result(value_of(result))
         uri = result.reference.uri
-        content = await self._workshop.contents.get(self._job.scope, uri)
-        return plain_result(value_of(result, {uri: content}))
+        content = await self._workshop.contents.get(self._job.scope, uri, result.reference)
+        value = plain_result(value_of(result, {uri: content}))
+        if not has_tables(value):
+            return value
+        return as_lists(value) if self._job.is_in_loop else stored_result(result, value)

@@ -1,11 +1,14 @@
 """One try of one task: prepare the call, pass the barrier, run the tool, say how it ended."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from noetl.kernel.canonical_json import check_plain
 from noetl.kernel.errors import EventInvalid
-from noetl.pipeline.boundary import has_effect, run_tool
+from noetl.pipeline.boundary import has_effect, run_tool, takes_tables
 from noetl.pipeline.cycle import Cycle, Tried
 from noetl.pipeline.effects import Effects
 from noetl.pipeline.failures import EXPECTED, failure_of
@@ -14,17 +17,19 @@ from noetl.pipeline.plan import TaskPlan
 from noetl.pipeline.preparation import Preparation
 from noetl.pipeline.sensitive import secrets_in
 from noetl.pipeline.sight import Sight
+from noetl.pipeline.tables import HandedTables
 from noetl.pipeline.workshop import Workshop
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 from noetl.templates.layered import Outcome
 from noetl.templates.recorded import error_names
+from noetl.templates.table_rows import as_lists
 
 _GIVES_SECRETS = "secrets"
 """The kind whose results are secrets: usable inside the pipeline, gone from what leaves it."""
 
 
 class Attempts:
-    __slots__ = ("_effects", "_hold", "_job", "_preparation", "_sight", "_workshop")
+    __slots__ = ("_effects", "_hold", "_job", "_preparation", "_sight", "_tables", "_workshop")
 
     def __init__(self, workshop: Workshop, job: Job, sight: Sight, effects: Effects) -> None:
         self._workshop = workshop
@@ -32,6 +37,7 @@ class Attempts:
         self._sight = sight
         self._effects = effects
         self._preparation = Preparation(workshop, job, sight)
+        self._tables = HandedTables(job, workshop.contents.store, sight.secrets)
 
     async def input(self, cycle: Cycle, attempt: int) -> Mapping[str, Any]:
         """What rules may look at when the task itself is not run again."""
@@ -48,8 +54,10 @@ class Attempts:
             given = await self._preparation.input(plan, attempt)
             call = await self._preparation.call(cycle, plan, attempt, given)
             result = await self._fired(cycle, call, hold)
-            self._remember(plan, result.value)
-            check_plain(result.value, plan.name)
+            value = await self._tables.value(result)
+            self._remember(plan, value)
+            if result.table is None:
+                check_plain(value, plan.name)
         except EXPECTED as error:
             milliseconds = self._since(started)
             self._doubt_credentials(cycle.plan, error)
@@ -57,11 +65,17 @@ class Attempts:
             return Tried(outcome, failure_of(error), attempt, given, milliseconds)
         milliseconds = self._since(started)
         meta = {"attempt": attempt, "duration_ms": milliseconds}
-        outcome = Outcome(result=result.value, http=result.http, pg=result.pg, meta=meta)
+        outcome = Outcome(result=value, http=result.http, pg=result.pg, meta=meta)
         return Tried(outcome, None, attempt, given, milliseconds)
+
+    async def stored(self, cycle: Cycle, tried: Tried) -> Tried:
+        """With its table, if it gave one, in the store. Raises StoreUnavailable."""
+        return await self._tables.stored(cycle, tried)
 
     async def _fired(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:
         tool = self._workshop.tools.get(call.kind)
+        if self._sight.evaluation.may_have_tables and not takes_tables(tool):
+            call = await asyncio.to_thread(_with_lists, call)
         is_effect = _is_effect(cycle.plan, tool, call)
         if is_effect:
             await self._effects.before(cycle)
@@ -95,6 +109,13 @@ def _is_effect(plan: TaskPlan, tool: Tool, call: ToolCall) -> bool:
     if plan.effects is not None:
         return plan.effects == "at_most_once"
     return has_effect(tool, call.parameters)
+
+
+def _with_lists(call: ToolCall) -> ToolCall:
+    """Blocks: large tables are decoded."""
+    return msgspec.structs.replace(
+        call, parameters=as_lists(call.parameters), input=as_lists(call.input)
+    )
 
 
 def _failed(error: Exception, attempt: int, milliseconds: int) -> Outcome:

@@ -49,6 +49,11 @@ def has_effect(tool: Tool, parameters: Mapping[str, Any]) -> bool:
         raise _bug(error) from error
 
 
+def takes_tables(tool: Tool) -> bool:
+    """Whether it knows what to do with `TableRows`; most tools want lists."""
+    return bool(getattr(tool, "takes_tables", False))
+
+
 def _checked(result: ToolResult) -> ToolResult:
     if not isinstance(result, ToolResult):
         raise TypeError(f"the tool returned a {type(result).__name__}, not a ToolResult")

@@ -10,6 +10,7 @@ import msgspec
 from noetl.domain.events.values import ResultReference
 from noetl.kernel.scope import Scope
 from noetl.pipeline.failures import failed
+from noetl.results.lazily import is_large_table
 from noetl.results.store import ResultStore
 
 KEPT_BYTES_MAX = 64 * 1024 * 1024
@@ -41,13 +42,15 @@ class Contents:
                 content = await self._content(scope, uri, known)
             finally:
                 self._fetching.pop(key, None)
-            length = None if known is None else known.byte_length
+            # A large table is mapped, not held.
+            is_held = known is not None and not is_large_table(known)
+            length = known.byte_length if known is not None and is_held else None
             self._keep(key, UNKNOWN_BYTES if length is None else length, content)
         return content
 
     async def _content(self, scope: Scope, uri: str, known: ResultReference | None) -> Any:
         try:
-            return await self.store.content(scope, uri, known)
+            return await self.store.content(scope, uri, known, lazily=True)
         except msgspec.DecodeError as error:
             message = f"{uri} is not JSON, so templates cannot look into it; pass it to a tool"
             raise failed("missing_reference", message) from error

@@ -1,5 +1,6 @@
 """Rendering for one row: what a template needs is fetched, and then it is asked again."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from noetl.templates.errors import Need
 from noetl.templates.recorded import Fetched
 from noetl.templates.render import Judgement, Needs, Rendered, Verdict, judge, render, render_code
 from noetl.templates.secret import masked
+from noetl.templates.table_rows import as_lists, has_tables
 
 Source = Callable[[], Bindings]
 """The names at this moment: asked for again after something was fetched."""
@@ -39,14 +41,22 @@ class Evaluation:
         self._fetched = fetched
         self._names = names
 
-    async def value(self, value: Any, names: Source, *, reveals: bool = False) -> Any:
-        """Plain data: what stands for a payload is that payload. Raises TemplateError."""
+    @property
+    def may_have_tables(self) -> bool:
+        """Whether anything in sight may be the rows of a large table."""
+        return bool(self._fetched) or self._names.has_stored
+
+    async def value(
+        self, value: Any, names: Source, *, reveals: bool = False, tables: bool = False
+    ) -> Any:
+        """Plain data: what stands for a payload is that payload; `tables`: except that large ones
+        may stay what they are. Raises TemplateError."""
         if not has_template(value):
             return value
         rendered = await self._answer(
             lambda bindings: render(value, bindings, reveal_secrets=reveals), names
         )
-        whole = await self.whole(rendered.value)
+        whole = await self.whole(rendered.value, tables=tables)
         return masked(whole) if self._names.has_secrets and not reveals else whole
 
     async def code(self, code: str, names: Source) -> str:
@@ -75,14 +85,18 @@ class Evaluation:
     def fraction(self) -> float:
         return Chance(self._workshop.entropy()).fraction(1)
 
-    async def whole(self, value: Any) -> Any:
+    async def whole(self, value: Any, *, tables: bool = False) -> Any:
         """The value with every payload that it stands for inside."""
-        if not isinstance(value, str) and self._names.may_refer:
+        if isinstance(value, str):
+            return value
+        if self._names.may_refer:
             payloads = {each.payload for each in references_in(value)}
             for payload in sorted(payloads):
                 await self._fetch(Need(payload, ()))
-            return opened(value, self._fetched) if payloads else value
-        return value
+            value = opened(value, self._fetched) if payloads else value
+        if tables or not self.may_have_tables or not has_tables(value):
+            return value
+        return await asyncio.to_thread(as_lists, value)
 
     def _at_this_moment(self, names: Bindings) -> Bindings:
         # Spelled out: this is asked for with every template of every row.

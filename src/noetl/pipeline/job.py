@@ -43,9 +43,14 @@ class Job:
         return f"{self.facts.run.execution_id}/{self.step.name}/{self.visit}/{index}"
 
     @property
+    def is_in_loop(self) -> bool:
+        """Whether it is a row of a loop, or a frame of rows."""
+        return self.frame is not None or self.iteration is not None
+
+    @property
     def is_whole_step(self) -> bool:
         """Whether it is a pipeline whose end is the step's: no row of a loop."""
-        return self.step.is_pipeline and self.frame is None and self.iteration is None
+        return self.step.is_pipeline and not self.is_in_loop
 
     def result_name(self, task: str | None = None, run: int = 1) -> ResultName:
         """What the result of the step, or of one run of a task, is called."""

@@ -14,7 +14,7 @@ from noetl.pipeline.job import Job
 from noetl.pipeline.references import opened, shown
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
-from noetl.templates.layered import Outcome
+from noetl.templates.layered import Outcome, StoredResult
 from noetl.templates.reference import Reference
 
 _HIDDEN: Final = "keychain"
@@ -47,6 +47,11 @@ class Names:
     @property
     def has_secrets(self) -> bool:
         return self._keychain is not None
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether a task of this row has given a table that is stored."""
+        return any(isinstance(result, StoredResult) for result in self.done.values())
 
     @property
     def may_refer(self) -> bool:

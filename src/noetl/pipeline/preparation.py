@@ -43,13 +43,15 @@ class Preparation:
         given, shared = plan.input_fixed, plan.input_of_step
         if has_template(shared):
             names = self._names(plan, attempt, _NOTHING)
-            shared = await self._sight.evaluation.value(shared, names, reveals=True)
+            shared = await self._sight.evaluation.value(shared, names, reveals=True, tables=True)
             own = plan.task.input
             given = {**given, **{key: shared[key] for key in shared if key not in own}}
         if plan.input_templated:
             names = self._names(plan, attempt, shared)
             evaluation = self._sight.evaluation
-            rendered = await evaluation.value(plan.input_templated, names, reveals=True)
+            rendered = await evaluation.value(
+                plan.input_templated, names, reveals=True, tables=True
+            )
             given = {**given, **rendered}
         if plan.kind == "python" and not self._job.step.is_pipeline:
             return await self._with_item(given)
@@ -107,7 +109,7 @@ class Preparation:
         evaluation = self._sight.evaluation
         parameters = dict(plan.fixed)
         if plan.templated:
-            parameters |= await evaluation.value(plan.templated, names, reveals=True)
+            parameters |= await evaluation.value(plan.templated, names, reveals=True, tables=True)
         for path, code in plan.code:
             parameters = placed(parameters, path, await evaluation.code(code, names))
         return parameters

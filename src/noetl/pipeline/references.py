@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from noetl.kernel.errors import PayloadMissing
-from noetl.templates.layered import Layered, plain_result
+from noetl.templates.layered import Layered, PipelineResult, StoredResult, plain_result
 from noetl.templates.lookup import MISSING, look_up
 from noetl.templates.recorded import Fetched
 from noetl.templates.reference import Reference
 from noetl.templates.secret import MASK, Secret
+from noetl.templates.table_rows import TableRows
+
+PREVIEW_ROWS = 8
 
 
 def references_in(value: Any) -> Iterator[Reference]:
@@ -40,13 +43,18 @@ def shown(value: Any) -> Any:
     if isinstance(value, Reference):
         block = value.block if isinstance(value.block, dict) else {"_preview": value.block}
         return {**block, "_ref": value.payload}
+    if isinstance(value, TableRows):
+        uri = None if value.reference is None else value.reference.uri
+        return {"_preview": value[:PREVIEW_ROWS], "_ref": uri}
     if isinstance(value, Secret):
         return MASK
     if isinstance(value, Mapping):
         return {key: shown(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [shown(item) for item in value]
-    return plain_result(value)
+    if isinstance(value, StoredResult | PipelineResult):
+        return shown(plain_result(value))
+    return value
 
 
 def _behind(reference: Reference, content: Any) -> Any:

@@ -60,8 +60,7 @@ class Row:
             return await self._tasks()
         names, what = self._sight.names.base, f"the timeout of step {self._job.step.name}"
         try:
-            written = self._job.step.timeout
-            seconds = await self._sight.evaluation.number(written, names, what)
+            seconds = await self._sight.evaluation.number(self._job.step.timeout, names, what)
         except EXPECTED as error:
             return self._ended("failed", failure_of(error))
         limit = asyncio.timeout(seconds)
@@ -171,6 +170,7 @@ class Row:
 
     async def _close(self, cycle: Cycle, tried: Tried, ending: Ending) -> Ending:
         """Leave the result to the tasks that follow, and the effect to be recorded."""
+        tried = await self._attempts.stored(cycle, tried)
         failure = ending.failure or tried.failure
         if isinstance(ending.action, Fail):
             failure = failure or failure_by_rule(cycle)

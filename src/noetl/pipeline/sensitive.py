@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
-from noetl.templates.secret import SUBSTRING_CHARS_MIN, Secret, scrub
+from noetl.templates.secret import SUBSTRING_CHARS_MIN, Secret, forms_of, scrub
 
 # Every other field of a credential is taken for a secret.
 _HARMLESS: Final = frozenset(
@@ -33,6 +33,10 @@ class SecretsSeen:
 
     def add(self, secrets: Iterable[Secret]) -> None:
         self._secrets.update((secret.reveal(), secret) for secret in secrets)
+
+    def forms(self) -> list[str]:
+        """Every text to look for, longer ones first."""
+        return forms_of(self._secrets.values())
 
     def scrub(self, value: Any) -> Any:
         return scrub(value, self._secrets.values()) if self._secrets else value

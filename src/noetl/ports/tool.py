@@ -1,6 +1,7 @@
 """What a task can do to the world."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -37,10 +38,21 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
         return next(iter(self.credentials.values()), None)
 
 
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call gave. `value` is plain data: what JSON can carry."""
+class ToolTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A large result as a file of the pinned form, which is the whole content: what stands around
+    the rows is in it. Whoever gets the result removes the file."""
 
-    value: Any
+    path: Path
+    row_count: int
+    byte_length: int
+    schema_digest: str
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call gave. `value` is plain data: what JSON can carry; a table is given instead."""
+
+    value: Any = None
+    table: ToolTable | None = None
     http: dict[str, Any] | None = None  # status, headers
     pg: dict[str, Any] | None = None
 
@@ -76,6 +88,9 @@ class Tool(Protocol):
     T3  a cancelled or timed-out call leaves nothing running
     T4  a failure says what to do and holds no secret of the call
     T5  calls run side by side and do not disturb each other
+
+    One with `takes_tables = True` gets large stored tables as `TableRows`, with the reference to
+    the file; to every other they are lists.
     """
 
     @property

@@ -13,7 +13,8 @@ from pyarrow import ipc
 
 from noetl.results.columns import is_json
 from noetl.results.errors import ResultUnreadable
-from noetl.results.feather import shell_in
+from noetl.results.feather import schema_digest, shell_in
+from noetl.results.table_writer import TableFile
 from noetl.results.tabular import Row, with_table
 from noetl.templates.errors import Path as Keys
 from noetl.templates.lookup import MISSING, look_up
@@ -29,6 +30,7 @@ class StoredTable:
 
     def __init__(self, source: Path | bytes | memoryview) -> None:
         """Raises ResultUnreadable; OSError where there is no such file."""
+        self.view = source if isinstance(source, memoryview) else None
         is_path = isinstance(source, Path)
         self._file = pa.memory_map(str(source)) if is_path else pa.BufferReader(source)
         try:
@@ -83,6 +85,12 @@ class StoredTable:
         rows = self.rows() if reaches_table else None
         return walk(with_table(self.shell, self.table, rows, self.length), keys)
 
+    def as_file(self) -> TableFile:
+        """For a store to take. Only of a table whose bytes are at hand."""
+        assert self.view is not None, "a table is handed over by its bytes"
+        digest = schema_digest(self.schema)
+        return TableFile(Path(), self.length, self.view.nbytes, digest, self.view)
+
     def batches(self) -> Iterator[Any]:
         """Arrow as it lies in the file, for tools that take it."""
         return iter(self._batches)
@@ -90,7 +98,7 @@ class StoredTable:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-        self._file = self._reader = None
+        self._file = self._reader = self.view = None
         self.__dict__.pop("_batches", None)
 
     def __enter__(self) -> "StoredTable":

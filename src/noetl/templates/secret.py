@@ -66,10 +66,16 @@ def revealed(value: Any) -> Any:
 
 def scrub(value: Any, secrets: Iterable[Secret]) -> Any:
     """A copy without the secrets' own values, wherever in text they stand."""
-    return _scrubbed(value, _forms(secrets))
+    return scrub_forms(value, forms_of(secrets))
 
 
-def _forms(secrets: Iterable[Secret]) -> list[str]:
+def scrub_forms(value: Any, forms: list[str]) -> Any:
+    """The same, for forms that are known already."""
+    return _scrubbed(value, forms)
+
+
+def forms_of(secrets: Iterable[Secret]) -> list[str]:
+    """What to look for, as it may be written."""
     values = {secret.reveal() for secret in secrets} - {""}
     # Inside JSON text a quote or a line break in a secret is written in another way.
     escaped = {json.dumps(value)[1:-1] for value in values}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from noetl.pipeline.boundary import Tools
+from noetl.pipeline.boundary import Tools, takes_tables
 from noetl.ports.telemetry import Attributes, SpanPlace, Telemetry
 from noetl.ports.tool import Tool, ToolCall, ToolFailed, ToolResult
 
@@ -25,6 +25,10 @@ class TracedTool:
     @property
     def waits(self) -> bool:
         return self._tool.waits
+
+    @property
+    def takes_tables(self) -> bool:
+        return takes_tables(self._tool)
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         return self._tool.has_effect(parameters)
