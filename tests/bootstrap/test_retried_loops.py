@@ -120,7 +120,7 @@ async def test_rows_that_had_ended_well_do_not_happen_again(tmp_path: Path, mode
 
 async def check_ledger(engine: Engine, execution: ExecutionId, shop: Shop) -> None:
     platform = engine.platform
-    executions = Executions(platform.log, platform.projections, platform.payloads)
+    executions = Executions(platform.log, platform.projections, platform.results)
     counts = counted(await executions.effects(DEFAULT_SCOPE, execution))
     assert (counts.fired, counts.repeated, counts.in_doubt) == (shop.told.total(), 0, 0)
     request = ReplayRequest(scope=DEFAULT_SCOPE, execution_id=execution)

@@ -43,6 +43,7 @@ from noetl.domain.events import (
     ShardEnqueued,
     ShardFailed,
     StageClosed,
+    StageEngine,
     StageOpened,
     StepEntered,
     StepExited,
@@ -164,7 +165,7 @@ SPECIMENS: tuple[Event, ...] = (
     CommandCancelled(reason="enough"),
     LoopStarted(
         loop_id=LOOP, step=STEP, mode="cursor", visit=2, collection_size=100,
-        collection=["a", 1, {"ü": None}], collection_ref=REFERENCE,
+        collection=["a", 1, {"ü": None}], collection_ref=REFERENCE, attempt=2,
     ),
     LoopDone(
         loop_id=LOOP, step=STEP, status="failed", visit=2, result=RESULT, error=FAILURE,
@@ -179,6 +180,10 @@ SPECIMENS: tuple[Event, ...] = (
     StageOpened(
         stage_kind="reduce", step=STEP, visit=2, loop_id=LOOP, parent_stage_id=StageId("s0"),
         dsl_ref="steps[1]", frame_policy={"max_rows": 50},
+    ),
+    StageEngine(
+        engine="spark", session_id="local-1", tag="noetl-stage-7-0", slots=2,
+        ui_url="http://127.0.0.1:4040",
     ),
     StageClosed(status="COMPLETED", output_ref=REFERENCE),
     FrameDispatched(

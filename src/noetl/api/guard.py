@@ -2,6 +2,7 @@
 
 import hmac
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
@@ -13,18 +14,30 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from noetl.api.metrics import Metrics
 from noetl.api.problems import Refused, of_refusal
 from noetl.api.services import Keys
+from noetl.kernel.instant import Instant
+from noetl.kernel.stage_token import StageGrant, grant_in
 from noetl.runtime.log_lines import about
 
 _LOG = logging.getLogger(__name__)
 OPEN_PATHS = frozenset({"/health", "/api/health"})
 INTERNAL_PATHS = ("/api/internal/", "/api/work/")
+STAGE_PATHS = (
+    "/api/work/",
+    "/api/internal/playbooks/",
+    "/api/internal/credentials/",
+    "/api/internal/objects/",
+)
+"""All that the slot of a stage needs."""
 
 
 class Guard:
     """Before every route, also before those that are not there."""
 
-    def __init__(self, app: ASGIApp, keys: Keys, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Keys, metrics: Metrics, now: Callable[[], Instant]
+    ) -> None:
         self._app = app
+        self._now = now
         self._keys = keys
         self._metrics = metrics
 
@@ -34,6 +47,7 @@ class Guard:
         request = Request(scope)
         try:
             request.state.is_internal = self._admit(request)
+            request.state.grant = self._grant(request)
         except Refused as refusal:
             self._metrics.answered("refused", request.method, refusal.status_code, 0.0)
             _LOG.warning("request refused: %s", refusal.code, extra=_about(request))
@@ -45,6 +59,8 @@ class Guard:
         """Whether the caller is one of ours. Raises Refused for one who may not come in."""
         keys = self._keys
         given = _key_of(request)
+        if self._grant(request) is not None:
+            return False
         has_internal_key = _is_same(given, keys.internal)
         has_api_key = _is_same(given, keys.api)
         path: str = request.scope["path"]
@@ -59,6 +75,19 @@ class Guard:
         if not (has_api_key or has_internal_key):
             self._admit_without_key(request)
         return has_internal_key or keys.internal is None
+
+    def _grant(self, request: Request) -> StageGrant | None:
+        """What a slot of a stage may do; None for all other callers. Raises Refused."""
+        key = self._keys.internal
+        grant = None if key is None else grant_in(_key_of(request), key, self._now())
+        path: str = request.scope["path"]
+        if grant is not None and not path.startswith(STAGE_PATHS):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "stage_only",
+                "this token is for the slots of one stage, which have no business here",
+            )
+        return grant
 
     def _admit_without_key(self, request: Request) -> None:
         if self._keys.api is not None:

@@ -10,8 +10,9 @@ from starlette.requests import Request
 
 from noetl.api.problems import Refused
 from noetl.api.services import ApiServices
-from noetl.kernel.ids import ExecutionId
+from noetl.kernel.ids import ExecutionId, StageId
 from noetl.kernel.scope import Scope
+from noetl.kernel.stage_token import StageGrant
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
 
@@ -36,12 +37,23 @@ class Asked(Generic[B, Q]):
     path: Mapping[str, str]
     headers: Mapping[str, str]
     is_internal: bool
+    grant: StageGrant | None  # of a slot, which serves one stage and nothing else
     is_gone: Callable[[], Awaitable[bool]]  # whether the caller has hung up
     stream: Callable[[], AsyncIterator[bytes]]  # a body of any length, where no type is expected
 
     @property
     def scope(self) -> Scope:
         return self.services.scope
+
+    def check_grant(self, execution: ExecutionId, stage: StageId | None = None) -> None:
+        """Refuse a slot that speaks of another stage than its own."""
+        grant = self.grant
+        if grant is None:
+            return
+        if execution != grant.execution_id or (stage is not None and stage != grant.stage_id):
+            raise Refused(
+                HTTPStatus.FORBIDDEN, "stage_only", f"this token is for stage {grant.stage_id} only"
+            )
 
     @property
     def execution(self) -> ExecutionId:
@@ -99,6 +111,7 @@ async def read(request: Request, route: AnyRoute, services: ApiServices) -> Aske
         path=request.path_params,
         headers=request.headers,
         is_internal=getattr(request.state, "is_internal", False),
+        grant=getattr(request.state, "grant", None),
         is_gone=request.is_disconnected,
         stream=request.stream,
     )

@@ -17,6 +17,7 @@ from noetl.bootstrap.materializing import materialize
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.results import keep_swept
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
+from noetl.bootstrap.stages import stage_engines, stage_slots
 from noetl.bootstrap.sweeping import sweep
 from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.domain.log import SealedEvent
@@ -88,7 +89,9 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
             await stack.enter_async_context(_working(engine))
         else:
             engine.coordinator.seats.offered = frozenset(tool_factories())
-        await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
+        slots = await stack.enter_async_context(stage_slots(engine))
+        open_executions = await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
+        await slots.resume(open_executions)
         await stack.enter_async_context(
             in_background(Reaper(engine.coordinator, engine.clock).run())
         )
@@ -117,6 +120,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
             clock=clock,
             new_id=platform.new_id,
             processors=settings.processors,
+            engine=stage_engines(settings),
             terms=terms,
             telemetry=telemetry,
             snapshots=platform.snapshots,

@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -36,30 +36,45 @@ GRACE_SECONDS = 5
 
 async def serve(engine: Engine, host: str, port: int, ready: Callable[[str], None]) -> None:
     """Serves until SIGINT or SIGTERM comes, or the caller cancels; port 0 is any free port."""
+    async with listening(engine, host, port) as (address, server, running):
+        with _stopped_by_signals(server):
+            ready(address)
+            await asyncio.shield(running)
+
+
+@asynccontextmanager
+async def listening(
+    engine: Engine, host: str, port: int, *, announces: bool = True
+) -> AsyncIterator[tuple[str, "_Server", "asyncio.Task[None]"]]:
+    """The server while the block lasts: its address, itself, and the task that it runs in.
+
+    One that is announced is found by other commands, which then leave their work to it.
+    """
     settings = engine.settings
     if settings.api_key is None and not is_loopback(host):
         raise SettingInvalid(
             f"{host} can be reached by others, so they need a key; set NOETL_API_KEY, or use"
             " 127.0.0.1"
         )
-    listening = _bound(host, port)
-    address = _address(host, listening)
+    bound = _bound(host, port)
+    address = _address(host, bound)
     services = api_services(engine)
     server = _Server(services)
-    running = asyncio.create_task(server.serve(sockets=[listening]))
+    running = asyncio.create_task(server.serve(sockets=[bound]))
     try:
-        with _stopped_by_signals(server):
-            await server.wait_ready(running)
-            engine.home.announce(Holder(pid=os.getpid(), address=address, api_key=settings.api_key))
-            ready(address)
-            _LOG.info("server started", extra=about(address=address, version=__version__))
-            await asyncio.shield(running)
+        await server.wait_ready(running)
+        if announces:
+            holder = Holder(pid=os.getpid(), address=address, api_key=settings.api_key)
+            engine.home.announce(holder)
+        _LOG.info("server started", extra=about(address=address, version=__version__))
+        yield address, server, running
     finally:
         _LOG.info("server stops", extra=about(address=address))
         server.should_exit = True
         await asyncio.gather(running, return_exceptions=True)
         services.metrics.close()
-        engine.home.announce(Holder(pid=os.getpid()))
+        if announces:
+            engine.home.announce(Holder(pid=os.getpid()))
 
 
 def api_services(engine: Engine) -> ApiServices:
@@ -90,14 +105,14 @@ def api_services(engine: Engine) -> ApiServices:
         replay=Replay(platform.log, platform.snapshots),
         metrics=Metrics(watched),
         following=Following(engine.coordinator, platform.log),
-        keys=Keys(api=engine.settings.api_key, internal=_internal_key(engine.settings)),
+        keys=Keys(api=engine.settings.api_key, internal=internal_key_of(engine.settings)),
         placement=engine.settings.placement,
         cells=cell_registry(engine.settings),
         version=__version__,
     )
 
 
-def _internal_key(settings: Settings) -> str:
+def internal_key_of(settings: Settings) -> str:
     """Credentials are never given to a caller without a key, not even on this machine."""
     return settings.internal_key or internal_key(Path(settings.home), settings.secret_key)
 

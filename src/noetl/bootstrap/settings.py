@@ -155,6 +155,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
 
+    stage_engine: Annotated[
+        Literal["auto", "spark", "local"],
+        msgspec.Meta(description="Where loops run that do not say it themselves."),
+    ] = "auto"
+    spark_slots: Annotated[
+        int,
+        msgspec.Meta(
+            description="Spark tasks that work on one stage; 0: one per processor.",
+            ge=0,
+            le=10_000,
+        ),
+    ] = 0
+    public_url: Annotated[
+        str | None,
+        msgspec.Meta(description="Where executors on other machines reach this server."),
+    ] = None
+
     result_memory_mb: Annotated[
         int, msgspec.Meta(description="Memory of a process for results it has read.", ge=0)
     ] = 128

@@ -9,10 +9,10 @@ from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
 
 
-def spark_driver(settings: Settings) -> SparkDriver:
+def spark_driver(settings: Settings, chosen: SparkSettings | None = None) -> SparkDriver:
     """Starts nothing before its first use."""
     return SparkDriver(
-        spark_settings(settings),
+        chosen or spark_settings(settings),
         find_java=lambda: java_for_spark(settings),
         environment=spark_environment(),
     )

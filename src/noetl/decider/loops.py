@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from noetl.decider.answers import AssembleFirst, Decided, Incomplete, StoreFirst
+from noetl.decider.engines import is_for_spark
 from noetl.decider.evaluate import evaluated
 from noetl.decider.view import Closing, View
 from noetl.domain.events import LoopDone, LoopStarted, StageClosed, StageOpened
@@ -52,7 +53,9 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
         collection_ref=None if stored is None else stored.reference,
         attempt=attempt,
     )
-    return [Decided(event=started), _stage(started, policy_of(view, step, loop, bindings))]
+    size = started.collection_size or 0
+    policy = policy_of(view, step, loop, bindings, size)
+    return [Decided(event=started), _stage(started, policy)]
 
 
 def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
@@ -105,7 +108,7 @@ def as_items(value: Any) -> list[Any]:
     )
 
 
-def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings) -> dict[str, Any]:
+def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int) -> dict[str, Any]:
     """The bounds of frames and rows, rendered once and recorded."""
     frame = loop.frame
     chosen = {
@@ -128,7 +131,8 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings) -> dict[st
     elif "max_in_flight" not in policy:
         is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
         policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
-    return {**policy, "process": frame.process, "failure": step.policy.failure}
+    engine = {"engine": "spark"} if is_for_spark(view, step, loop, size) else {}
+    return {**policy, **engine, "process": frame.process, "failure": step.policy.failure}
 
 
 def _number(name: str, value: Any) -> float:

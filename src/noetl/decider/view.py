@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from noetl.decider.plan import Plan
 from noetl.domain.events.values import Failure, Result, ResultReference
@@ -14,6 +14,9 @@ from noetl.templates.chance import Chance
 from noetl.templates.layered import Outcome
 from noetl.templates.places import Known, for_step, run_of
 from noetl.templates.recorded import Fetched, RecordedResults, error_names, value_of
+
+StageEngines = Literal["auto", "spark", "local", "none"]
+"""What stages may run on: as the settings have it, or `none` where there is no Spark to be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class View:
     plan: Plan
     state: ExecutionState
     processors: int = 2  # what CPU-bound rows may use at once
+    engine: StageEngines = "local"
     attempts_max: int = 10  # holders of one command before it fails
     fetched: Fetched = field(default_factory=dict)
     collections: Mapping[LoopId, StoredCollection] = field(default_factory=dict)

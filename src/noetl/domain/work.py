@@ -203,6 +203,13 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_work: tuple[Work, ...] = ()
 
 
+class StageServed(msgspec.Struct, frozen=True, kw_only=True):
+    """The one stage that a slot of an engine works on."""
+
+    execution_id: ExecutionId
+    stage_id: StageId
+
+
 class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`boot_id` is another one after every start: a restart voids the leases of the one before."""
 
@@ -212,6 +219,7 @@ class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tools: tuple[str, ...] = ()
     labels: dict[str, str] = {}
     placement: CellPlacement | None = None  # where it keeps results; None: where the server does
+    serves: StageServed | None = None  # None: whatever there is to do
 
 
 class ChildRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

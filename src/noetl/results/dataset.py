@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events.values import ResultReference
+from noetl.domain.work import RowOutcome
 from noetl.kernel import canonical_json
 
 ROWS = "rows"
@@ -51,6 +52,12 @@ def is_manifest(content: Any) -> bool:
 def frame_content(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Every row has every field, so that the rows are a table."""
     return {ROWS: [{name: row.get(name) for name in ROW_FIELDS} for row in outcomes]}
+
+
+def outcomes_of(rows: Iterable[Mapping[str, Any]]) -> list[RowOutcome]:
+    """Rows as they were before every one of them got every field."""
+    said = [{name: part for name, part in row.items() if part is not None} for row in rows]
+    return msgspec.convert(said, list[RowOutcome])
 
 
 def rows_of(content: Mapping[str, Any]) -> list[dict[str, Any]]:

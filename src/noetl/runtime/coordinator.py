@@ -14,7 +14,7 @@ import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.decider.decide import decide
-from noetl.decider.view import View
+from noetl.decider.view import StageEngines, View
 from noetl.domain.events import PlaybookFailed
 from noetl.domain.events.values import Failure
 from noetl.domain.log import SealedEvent
@@ -58,6 +58,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     new_id: Callable[[], str]
     producer: str = "noetl://coordinator"
     processors: int = 2
+    engine: StageEngines = "local"
     terms: LeaseTerms = LeaseTerms()
     telemetry: Telemetry = NoTelemetry()
     snapshots: SnapshotStore | None = None  # without them, every load folds from the first event
@@ -181,6 +182,7 @@ class Coordinator:
             plan=running.plan,
             state=running.state,
             processors=self.held.processors,
+            engine=self.held.engine,
             attempts_max=self.held.terms.attempts_max,
         )
         while not turn.is_full:

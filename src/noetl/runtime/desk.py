@@ -25,7 +25,7 @@ from noetl.domain.work import (
     Work,
     WorkerIdentity,
 )
-from noetl.kernel.errors import ClaimLost, NoETLError, StateRefuses
+from noetl.kernel.errors import ClaimLost, NoETLError, StageOver, StateRefuses
 from noetl.kernel.ids import CommandId, ExecutionId, WorkerId
 from noetl.kernel.instant import plus
 from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
@@ -76,10 +76,22 @@ class CoordinatorDesk:
         with seat.listening():
             coordinator.feed()
             if not seat.mailbox:
+                await self._check_served(worker)
                 waiting = asyncio.ensure_future(seat.has_mail.wait())
                 await asyncio.wait([waiting], timeout=wait_seconds)
                 waiting.cancel()
+            if not seat.mailbox:
+                await self._check_served(worker)
             return await self._fresh(seat.collect(), worker.worker_id)
+
+    async def _check_served(self, worker: WorkerIdentity) -> None:
+        """A slot whose stage hands out nothing any more may go. Raises StageOver."""
+        if worker.serves is None:
+            return
+        running = await self._coordinator.load(worker.serves.execution_id)
+        state = running.state
+        if state.execution.status != "RUNNING" or worker.serves.stage_id not in state.stages:
+            raise StageOver(worker.serves.stage_id)
 
     async def _fresh(self, works: Iterable[Work], worker_id: WorkerId) -> list[Work]:
         """A worker counts on a whole lease from the question that brought it the work: what lay

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from noetl.domain.work import FrameWork, RowOutcome
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
+from noetl.results.dataset import DatasetPart, outcomes_of
 from noetl.results.store import ResultStore
 from noetl.runtime.worker_patience import insisted
 
@@ -40,11 +41,11 @@ class Collections:
 
     async def kept(self, work: FrameWork, check: Callable[[], None]) -> dict[int, RowOutcome]:
         """Rows that ended well in an earlier frame, by index. Raises PayloadError."""
-        outcomes = work.kept
+        outcomes: Sequence[RowOutcome] = work.kept
         if work.kept_ref is not None:
-            uri = work.kept_ref.uri
-            items = await insisted(lambda: self._items(uri, work.scope), check, self._clock)
-            outcomes = msgspec.convert(items, tuple[RowOutcome, ...])
+            part = DatasetPart(first=work.first_index, rows=0, reference=work.kept_ref)
+            rows = await insisted(lambda: self._results.rows(work.scope, part), check, self._clock)
+            outcomes = outcomes_of(rows)
         return {outcome.index: outcome for outcome in outcomes if outcome.status in ENDED_WELL}
 
     async def _items(self, uri: str, scope: Scope) -> list[Any]:

@@ -23,7 +23,7 @@ from noetl.domain.work import CommandWork, FrameWork, RowOutcome, Work
 from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import plus
 from noetl.ports.telemetry import step_key, traceparent
-from noetl.runtime.seats import Seat, Seats
+from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
 FRAME_ATTEMPTS_MAX = 3
@@ -58,20 +58,20 @@ class _Needs:
         self._turn = turn
         self._seats = seats
         self._known: dict[StepName, Kinds] = {}
-        self._in_vain: set[Kinds] = set()
+        self._in_vain: set[Need] = set()
 
-    def of(self, step: StepName) -> Kinds:
+    def of(self, step: StepName, stage_id: StageId | None = None) -> Need:
         if step not in self._known:
             self._known[step] = kinds_needed(self._turn.running.plan.playbook, step)
-        return self._known[step]
+        return Need(self._known[step], stage_id)
 
-    def seat(self, step: StepName) -> Seat | None:
-        kinds = self.of(step)
-        if kinds in self._in_vain:
+    def seat(self, step: StepName, stage_id: StageId | None = None) -> Seat | None:
+        need = self.of(step, stage_id)
+        if need in self._in_vain:
             return None
-        seat = self._seats.free(self._turn.now, kinds)
+        seat = self._seats.free(self._turn.now, need)
         if seat is None:
-            self._in_vain.add(kinds)
+            self._in_vain.add(need)
         return seat
 
 
@@ -82,7 +82,7 @@ def hand_out(turn: Turn, seats: Seats, terms: LeaseTerms) -> list[Promise]:
     if turn.state.execution.status == "RUNNING":
         promises += _commands(turn, needs, terms)
         promises += _frames(turn, needs, terms)
-    left = frozenset(needs.of(step) for step in _left(turn))
+    left = frozenset(needs.of(step, stage_id) for step, stage_id in _left(turn))
     if left:
         seats.starving[turn.running.execution_id] = left
     else:
@@ -146,7 +146,7 @@ def give_up_lost_frames(turn: Turn) -> None:
 def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            seat = None if turn.is_full else needs.seat(work.step)
+            seat = None if turn.is_full else needs.seat(work.step, work.stage_id)
             if seat is None:
                 break
             again = _Frame(
@@ -154,7 +154,7 @@ def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
             )
             yield _dispatch(turn, work, again, seat, terms)
         while (window := next_window(work)) is not None and not turn.is_full:
-            seat = needs.seat(work.step)
+            seat = needs.seat(work.step, work.stage_id)
             if seat is None:
                 break
             new = _Frame(window, FrameId(turn.new_id()), ordinal_of(work, window), 1)
@@ -253,14 +253,14 @@ def _promise(turn: Turn, seat: Seat, work: Work) -> Promise:
     return Promise(seat, work)
 
 
-def _left(turn: Turn) -> set[StepName]:
-    """Steps with work that somebody could take."""
+def _left(turn: Turn) -> set[tuple[StepName, StageId | None]]:
+    """Steps, and their stages, with work that somebody could take."""
     state = turn.state
     if state.execution.status != "RUNNING":
         return set()
-    commands = {row.step for row in _claimable(turn)}
+    commands: set[tuple[StepName, StageId | None]] = {(row.step, None) for row in _claimable(turn)}
     return commands | {
-        work.step
+        (work.step, work.stage_id)
         for work in state.loop_work.values()
         if next_window(work) is not None or _abandoned(turn, work)
     }

@@ -5,16 +5,23 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.needs import ANY, Kinds, kinds_needed
 from noetl.domain.work import Work, WorkerIdentity
-from noetl.kernel.ids import ExecutionId, StepName, WorkerId
+from noetl.kernel.ids import ExecutionId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant, plus
 
 AWAY_SECONDS = 5.0
 """A worker that asks again and again, instead of waiting, is quicker than this."""
+
+
+class Need(NamedTuple):
+    """What a piece of work asks of whoever takes it."""
+
+    kinds: Kinds
+    stage_id: StageId | None = None  # of a frame
 
 
 class Seat:
@@ -54,6 +61,11 @@ class Seat:
         """A worker that does not say which tools it has is taken to have all of them."""
         tools = self.worker.tools
         return not tools or kinds.issubset(tools)
+
+    def is_for(self, stage_id: StageId | None, *, has_own: bool) -> bool:
+        """A slot of an engine takes frames of its stage, which others leave to it."""
+        serves = self.worker.serves
+        return not has_own if serves is None else serves.stage_id == stage_id
 
     @property
     def in_use(self) -> int:
@@ -99,7 +111,8 @@ class Seats:
         self.offered: Kinds | None = None
         """Kinds that can be waited for, besides those that workers have; None: all. Work of any
         other kind goes to whoever is free, to fail there with advice instead of waiting."""
-        self.starving: OrderedDict[ExecutionId, frozenset[Kinds]] = OrderedDict()
+        self._served_by: dict[StageId, set[WorkerId]] = {}
+        self.starving: OrderedDict[ExecutionId, frozenset[Need]] = OrderedDict()
         """Executions with work that no worker had a slot for, longest waiting first, and what
         that work needs."""
 
@@ -107,6 +120,9 @@ class Seats:
         seat = self._seats.get(worker.worker_id)
         if seat is None or seat.worker.boot_id != worker.boot_id:
             seat = self._seats[worker.worker_id] = Seat(worker, now)
+            if worker.serves is not None:
+                served_by = self._served_by.setdefault(worker.serves.stage_id, set())
+                served_by.add(worker.worker_id)
         seat.worker = worker
         seat.seen_at = seat.heard_at = now
         return seat
@@ -119,11 +135,16 @@ class Seats:
     def find(self, worker_id: WorkerId) -> Seat | None:
         return self._seats.get(worker_id)
 
-    def free(self, now: Instant, kinds: Kinds = ANY) -> Seat | None:
-        """The next worker with a free slot and these tools, in turns so that all get some."""
-        asked = self._asked(kinds)
+    def free(self, now: Instant, need: Need) -> Seat | None:
+        """The next worker with a free slot for this, in turns so that all get some."""
+        asked, has_own = self._asked(need.kinds), need.stage_id in self._served_by
         for worker_id, seat in self._seats.items():
-            if seat.free > 0 and seat.has(asked) and seat.is_there(now):
+            if (
+                seat.free > 0
+                and seat.is_for(need.stage_id, has_own=has_own)
+                and seat.has(asked)
+                and seat.is_there(now)
+            ):
                 self._seats.move_to_end(worker_id)
                 return seat
         return None
@@ -133,14 +154,22 @@ class Seats:
         free = [seat for seat in self._seats.values() if seat.free > 0 and seat.is_there(now)]
         if not free:
             return None
-        known: dict[frozenset[Kinds], bool] = {}
+        known: dict[frozenset[Need], bool] = {}
         for execution, needs in self.starving.items():
             if needs not in known:
-                asked = [self._asked(kinds) for kinds in needs]
-                known[needs] = any(seat.has(kinds) for kinds in asked for seat in free)
+                known[needs] = any(self._could_feed(need, free) for need in needs)
             if known[needs]:
                 return execution
         return None
+
+    def _could_feed(self, need: Need, free: list[Seat]) -> bool:
+        asked, has_own = self._asked(need.kinds), need.stage_id in self._served_by
+        return any(seat.is_for(need.stage_id, has_own=has_own) and seat.has(asked) for seat in free)
+
+    def dismiss(self, stage_id: StageId) -> None:
+        """The stage is over: slots that wait for its frames hear of it."""
+        for worker_id in self._served_by.get(stage_id, ()):
+            self._seats[worker_id].has_mail.set()
 
     def lacking(self, kinds: Kinds) -> Kinds:
         """Those that no worker has, or all of them when each has some: why the work waits."""
@@ -164,7 +193,7 @@ class Seats:
             if not seat.is_there(now) and now > plus(seat.heard_at, seconds=quiet_seconds)
         ]
         for seat in lost:
-            del self._seats[seat.worker.worker_id]
+            self._drop(seat)
         return lost
 
     def is_current(self, worker_id: WorkerId | None, boot_id: str | None) -> bool:
@@ -180,8 +209,18 @@ class Seats:
         """A worker that was followed by another boot of itself has no seat to give up."""
         if not self.is_current(worker.worker_id, worker.boot_id):
             return False
-        del self._seats[worker.worker_id]
+        self._drop(self._seats[worker.worker_id])
         return True
+
+    def _drop(self, seat: Seat) -> None:
+        worker = seat.worker
+        del self._seats[worker.worker_id]
+        if worker.serves is None:
+            return
+        served_by = self._served_by[worker.serves.stage_id]
+        served_by.discard(worker.worker_id)
+        if not served_by:  # the stage is everybody's again
+            del self._served_by[worker.serves.stage_id]
 
     def all(self) -> list[Seat]:
         return list(self._seats.values())

@@ -15,7 +15,7 @@ from noetl.domain.work import (
     Work,
     WorkerIdentity,
 )
-from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError
+from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError, StageOver
 from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
@@ -145,7 +145,10 @@ class Worker:
         await insisted(lambda: self._desk.register(identity), _go_on, self._clock)
         while True:
             await self._slots.until_free()
-            handed = await insisted(self._claimed, _go_on, self._clock)
+            try:
+                handed = await insisted(self._claimed, _go_on, self._clock)
+            except StageOver:  # a slot of a stage has done its duty
+                return
             for work in handed.works:
                 self._begin(group, work, handed.sent_at)
             if not handed.works:

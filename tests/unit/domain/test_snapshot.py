@@ -11,6 +11,7 @@ from noetl.domain.events import (
     FrameFailed,
     LoopDone,
     LoopStarted,
+    StageEngine,
     StageOpened,
     StepEntered,
 )
@@ -26,6 +27,7 @@ from tests.unit.domain.happenings import (
     FAILURE,
     LOOP,
     SOON,
+    STAGE,
     STARTED,
     STEP,
     committed,
@@ -76,6 +78,7 @@ def busy_story() -> Story:
             attempt=2,
         ),
         stage_opened(frame_policy={"max_rows": 4}),
+        at(StageEngine(engine="spark", session_id="s", tag="t", slots=2), stage_id=STAGE),
         dispatched(cursor={"first": 0, "rows": 4}),
         dispatched(frame=SECOND, ordinal=1, cursor={"first": 4, "rows": 4}),
         dispatched(frame=THIRD, ordinal=2, cursor={"first": 8, "rows": 1}),

@@ -24,6 +24,7 @@ from noetl.domain.events import (
     PlaybookCompleted,
     PlaybookFailed,
     StageClosed,
+    StageEngine,
     StepEntered,
 )
 from noetl.domain.events.loop import LoopStats
@@ -162,11 +163,18 @@ STAGES = Machine(
     "stages",
     on.STAGE,
     {"absent": [on.STARTED], "OPEN": [on.stage_opened()]},
-    {"opened": on.stage_opened(), "closed": at(StageClosed(status="DONE"), stage_id=on.STAGE)},
+    {
+        "opened": on.stage_opened(),
+        "engaged": at(
+            StageEngine(engine="spark", session_id="s", tag="t", slots=2), stage_id=on.STAGE
+        ),
+        "closed": at(StageClosed(status="DONE"), stage_id=on.STAGE),
+    },
     """
-    event   absent  OPEN
-    opened  OPEN    =
-    closed  =       DONE!
+    event    absent  OPEN
+    opened   OPEN    =
+    engaged  =       OPEN
+    closed   =       DONE!
     """,
 )
 

@@ -12,6 +12,7 @@ _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Za-z]+)(?: +(?P<me
 _INDENT = 4
 
 GROUPS = {
+    "SparkError",
     "NoETLError",
     "LogError",
     "ReplayError",
@@ -71,7 +72,9 @@ def test_a_code_is_the_name_in_snake_case(cls: type[NoETLError]) -> None:
 
 def test_only_what_may_pass_by_itself_is_worth_a_retry() -> None:
     retryable = {cls.__name__ for cls in classes() if cls.retryable}
-    assert retryable == {"HomeInUse", "LogUnavailable", "StoreUnavailable", "VersionConflict"}
+    stores = {"HomeInUse", "LogUnavailable", "StoreUnavailable", "VersionConflict"}
+    spark = {"SparkStartFailed", "SparkDriverLost", "SparkJobFailed"}
+    assert retryable == stores | spark | {"CollectionRefused"}
 
 
 @pytest.mark.parametrize(

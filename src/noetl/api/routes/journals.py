@@ -6,6 +6,7 @@ from noetl.domain.work_messages import Acknowledged, JournalAppend, JournalName,
 
 async def append(asked: Asked[JournalAppend, Nothing]) -> Acknowledged:
     body = asked.body
+    asked.check_grant(body.execution_id)
     await asked.services.check_scope(body.execution_id)
     await asked.services.journal.append(body.execution_id, body.frame_id, body.entries)
     return Acknowledged()
@@ -13,6 +14,7 @@ async def append(asked: Asked[JournalAppend, Nothing]) -> Acknowledged:
 
 async def read(asked: Asked[JournalName, Nothing]) -> JournalRead:
     body = asked.body
+    asked.check_grant(body.execution_id)
     await asked.services.check_scope(body.execution_id)
     entries = await asked.services.journal.read(body.execution_id, body.frame_id)
     return JournalRead(entries=tuple(entries))
@@ -20,6 +22,7 @@ async def read(asked: Asked[JournalName, Nothing]) -> JournalRead:
 
 async def remove(asked: Asked[JournalName, Nothing]) -> Acknowledged:
     body = asked.body
+    asked.check_grant(body.execution_id)
     await asked.services.check_scope(body.execution_id)
     await asked.services.journal.remove(body.execution_id, body.frame_id)
     return Acknowledged()

@@ -1,10 +1,9 @@
 """The work desk over HTTP: the messages of the port, as JSON."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from noetl.api.route import Asked, Nothing, post
-from noetl.api.services import ApiServices
 from noetl.domain.naming.placement import check_same_placement
 from noetl.domain.work import (
     ChildRequest,
@@ -25,6 +24,7 @@ from noetl.domain.work_messages import (
     Claim,
     Claimed,
 )
+from noetl.kernel.ids import ExecutionId, StageId
 
 LOOK_SECONDS = 1.0
 
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 
 async def register(asked: Asked[WorkerIdentity, Nothing]) -> Acknowledged:
-    _check_placement(asked.services, asked.body)
+    _check_worker(asked, asked.body)
     await asked.services.desk.register(asked.body)
     return Acknowledged()
 
@@ -42,16 +42,20 @@ async def claim(asked: Asked[Claim, Nothing]) -> Claimed:
     """Waits for work, but not for the sake of a worker that has hung up."""
     body = asked.body
     desk = asked.services.desk
-    _check_placement(asked.services, body.worker)  # the server may have started anew since
+    _check_worker(asked, body.worker)  # the server may have started anew since
     work = await _patiently(
         asked, body.wait_seconds, lambda wait: desk.claim(body.worker, body.free_slots, wait)
     )
     return Claimed(work=tuple(work))
 
 
-def _check_placement(services: ApiServices, worker: WorkerIdentity) -> None:
+def _check_worker(asked: Asked[Any, Nothing], worker: WorkerIdentity) -> None:
     if worker.placement is not None:
-        check_same_placement(services.placement, worker.placement)
+        check_same_placement(asked.services.placement, worker.placement)
+    if asked.grant is not None:
+        serves = worker.serves
+        of = ("", "") if serves is None else (serves.execution_id, serves.stage_id)
+        asked.check_grant(ExecutionId(of[0]), StageId(of[1]))
 
 
 async def _patiently(
@@ -67,21 +71,26 @@ async def _patiently(
 
 
 async def heartbeat(asked: Asked[Heartbeat, Nothing]) -> LeaseAnswer:
+    asked.check_grant(asked.body.execution_id, asked.body.stage_id or StageId(""))
     return await asked.services.desk.heartbeat(asked.body)
 
 
 async def call(asked: Asked[CallRecord, Nothing]) -> LeaseAnswer:
     body = asked.body
+    asked.check_grant(body.execution_id, StageId(""))  # commands are not for slots
     return await asked.services.desk.record_call(
         body.execution_id, body.command_id, body.claim, body.call
     )
 
 
 async def report(asked: Asked[Report, Nothing]) -> Reported:
+    stage = asked.body.stage_id if isinstance(asked.body, FrameReport) else StageId("")
+    asked.check_grant(asked.body.execution_id, stage)
     return await asked.services.desk.report(asked.body)
 
 
 async def child(asked: Asked[ChildRequest, Nothing]) -> ChildNamed:
+    asked.check_grant(asked.body.execution_id, asked.body.stage_id or StageId(""))
     return ChildNamed(execution_id=await asked.services.desk.start_child(asked.body))
 
 
@@ -96,6 +105,7 @@ async def await_child(asked: Asked[ChildWait, Nothing]) -> ChildAnswer:
 
 
 async def deregister(asked: Asked[WorkerIdentity, Nothing]) -> Acknowledged:
+    _check_worker(asked, asked.body)
     await asked.services.desk.deregister(asked.body)
     return Acknowledged()
 

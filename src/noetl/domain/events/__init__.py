@@ -49,7 +49,7 @@ from noetl.domain.events.service import (
     CheckpointCommitted,
     WorkerCapacity,
 )
-from noetl.domain.events.stage import StageClosed, StageOpened
+from noetl.domain.events.stage import StageClosed, StageEngine, StageOpened
 from noetl.domain.events.step import (
     CallDone,
     CallFailed,
@@ -109,6 +109,7 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     ShardFailed,
     FaninCompleted,
     StageOpened,
+    StageEngine,
     StageClosed,
     FrameDispatched,
     FrameStarted,

@@ -25,6 +25,20 @@ class StageOpened(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     frame_policy: dict[str, Any] = {}
 
 
+class StageEngine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An engine is about to work on the stage. Recorded before its job starts, so that whoever
+    comes next knows what to look for."""
+
+    TYPE: ClassVar[str] = "stage.engine"
+    VERSION: ClassVar[int] = 1
+
+    engine: str
+    session_id: str
+    tag: str
+    slots: Int64
+    ui_url: str | None = None
+
+
 class StageClosed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "stage.closed"
     VERSION: ClassVar[int] = 1

@@ -1,5 +1,7 @@
 """How facts about stages and their frames change the state."""
 
+import msgspec
+
 from noetl.domain.events import (
     FrameAbandoned,
     FrameCommitted,
@@ -8,6 +10,7 @@ from noetl.domain.events import (
     FrameHeartbeat,
     FrameStarted,
     StageClosed,
+    StageEngine,
     StageOpened,
 )
 from noetl.domain.events.envelope import Envelope
@@ -39,6 +42,19 @@ def opened(fold: Accumulator, event: StageOpened, envelope: Envelope) -> None:
     if work is not None:
         work.stage_id = stage_id
         work.policy = event.frame_policy
+
+
+def engaged(fold: Accumulator, event: StageEngine, envelope: Envelope) -> None:
+    """What an engine does for a stage changes nothing of what the stage has to show."""
+    stage = fold.state.stages.get(envelope.stage_id or StageId(""))
+    if stage is None:
+        fold.unmatched()
+        return
+    stage.last_event_id = envelope.event_id
+    work = fold.state.loop_work.get(stage.loop_id or LoopId(""))
+    if work is not None:
+        work.jobs += 1
+        work.job = msgspec.to_builtins(event)
 
 
 def closed(fold: Accumulator, event: StageClosed, envelope: Envelope) -> None:
@@ -188,6 +204,7 @@ def _held(fold: Accumulator, envelope: Envelope, worker_id: str) -> FrameRow | N
 
 FOLDS: dict[type, FoldFunction] = {
     StageOpened: opened,
+    StageEngine: engaged,
     StageClosed: closed,
     FrameDispatched: dispatched,
     FrameStarted: started,

@@ -128,6 +128,8 @@ class LoopWork(msgspec.Struct, kw_only=True):
     rows_broken: int = 0
     row_error: Failure | None = None
     frame_error: Failure | None = None
+    jobs: int = 0  # how often an engine was asked to work on the stage
+    job: dict[str, Any] | None = None  # the last time, as `stage.engine` has it
 
 
 def _no_chains() -> dict[str, Chain]:

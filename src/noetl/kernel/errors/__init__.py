@@ -39,6 +39,7 @@ NoETLError
 │   └── StateRefuses         the execution is not in a state that allows it
 ├── CollectionRefused        what is alive cannot be known now; nothing was deleted
 ├── ClaimLost                another holder has the work now; stop, nothing more is recorded
+├── StageOver                a stage has no more work for its slots, at least for now
 ├── CredentialError
 │   ├── CredentialMissing    no credential of that name
 │   └── CredentialUnreadable the stored credential was locked with another key
@@ -108,6 +109,7 @@ from noetl.kernel.errors.service import (
     RequestInvalid,
     ServerFailed,
     SettingInvalid,
+    StageOver,
     StateRefuses,
     StoreUnavailable,
 )
@@ -169,6 +171,7 @@ __all__ = [
     "SparkJobFailed",
     "SparkMissing",
     "SparkStartFailed",
+    "StageOver",
     "StateRefuses",
     "StoreUnavailable",
     "TimeInvalid",

@@ -73,6 +73,14 @@ class ClaimLost(NoETLError):
         self.work = work
 
 
+class StageOver(NoETLError):
+    code = "stage_over"
+
+    def __init__(self, stage: str) -> None:
+        super().__init__(f"stage {stage} has no more work; its slots may go")
+        self.stage = stage
+
+
 class CredentialError(NoETLError):
     code = "credential"
 

@@ -1,0 +1,33 @@
+"""Where the rows of a stage run: decided once, when it opens, and recorded with its policy."""
+
+from noetl.decider.view import View
+from noetl.domain.playbook.loop import Collection, Loop
+from noetl.domain.playbook.model import Step
+from noetl.templates.errors import TemplateFailed
+
+ROWS_MIN = 1_000
+"""Collections shorter than this are done before an engine is warm."""
+
+_WAITING_KINDS = frozenset({"playbook", "wait"})
+"""Rows of these wait for others: parked here they cost nothing, in a slot they would hold it."""
+
+
+def is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
+    """Raises TemplateFailed when the author asks for what cannot be had."""
+    if loop.engine == "spark" and view.engine == "none":
+        raise TemplateFailed(
+            "this loop asks for `engine: spark`, and there is no Spark here; install it:"
+            " pip install 'noetl[spark]', with Java 17 or newer (or 'noetl[java]')"
+        )
+    wanted = view.engine if loop.engine == "auto" else loop.engine
+    if wanted in ("local", "none") or loop.mode == "sequential" or _waits(step):
+        return False
+    return wanted == "spark" or not isinstance(loop.over, Collection) or _is_worth_it(loop, size)
+
+
+def _is_worth_it(loop: Loop, size: int) -> bool:
+    return loop.mode == "fanout" or size >= ROWS_MIN
+
+
+def _waits(step: Step) -> bool:
+    return any(task.kind in _WAITING_KINDS for task in step.tasks)

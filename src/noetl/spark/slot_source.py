@@ -1,0 +1,64 @@
+"""Slots for stages as tasks of Spark jobs: one job for each stage, found again by its tag."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from noetl.kernel.errors import NoETLError
+from noetl.ports.slot_source import Announce, EngineJob, StageOrder
+from noetl.spark.driver import SparkDriver
+from noetl.spark.slots import SlotJob
+
+ENGINE = "spark"
+ATTEMPTS_PER_JOB = 1_000
+"""No task of a job is tried more often: slots of a later job are above all of an earlier one."""
+
+
+class SparkSlotSource:
+    """`argument` is what the slots of a stage need to know, made when they are about to start."""
+
+    def __init__(
+        self,
+        driver: SparkDriver,
+        function: str,
+        argument: Callable[[StageOrder], Awaitable[bytes]],
+    ) -> None:
+        self._driver = driver
+        self._function = function
+        self._argument = argument
+
+    async def provide(self, order: StageOrder, announce: Announce) -> None:
+        session = await self._driver.session()
+        job = SlotJob(
+            tag=f"noetl-stage-{order.stage_id}-{order.generation}",
+            stage_id=order.stage_id,
+            slots=order.slots,
+            function=self._function,
+            argument=await self._argument(order),
+            description=f"{order.step} of execution {order.execution_id}",
+            incarnation_first=order.generation * ATTEMPTS_PER_JOB,
+        )
+        await announce(
+            EngineJob(
+                engine=ENGINE,
+                session_id=session.session_id,
+                tag=job.tag,
+                slots=job.slots,
+                ui_url=session.ui_url,
+            )
+        )
+        handle = await self._driver.submit(job, session_id=session.session_id)
+        try:
+            await handle.wait()
+        finally:
+            if not handle.is_over:  # nobody waits for it any more
+                await self._driver.cancel(job.tag, session_id=session.session_id)
+
+    async def withdraw(self, job: EngineJob) -> None:
+        await self._driver.cancel(job.tag, session_id=job.session_id)
+
+    async def warm_up(self) -> None:
+        with suppress(NoETLError):  # whoever needs it hears of it
+            await self._driver.session()
+
+    async def close(self) -> None:
+        await self._driver.close()
