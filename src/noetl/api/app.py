@@ -81,7 +81,9 @@ def create_app(services: ApiServices) -> Starlette:
             StarletteRoute(route.path, _served(route, services), methods=[route.method])
             for route in ROUTES
         ],
-        middleware=[Middleware(Guard, keys=services.keys, metrics=services.metrics)],
+        middleware=[
+            Middleware(Guard, keys=services.keys, metrics=services.metrics, now=services.clock.now)
+        ],
         exception_handlers={HTTPException: refused, Exception: unforeseen},
     )
     app.router.redirect_slashes = False  # a path is right or it is not there
