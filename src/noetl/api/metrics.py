@@ -1,19 +1,23 @@
 """Numbers for Prometheus: counted as things happen, or looked up when somebody asks."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 
 from noetl.api.metrics_counted import Counted
+from noetl.api.metrics_results import ResultNumbers
+from noetl.api.metrics_tier import TierCounted
 from noetl.domain.execution.rows import FrameRow, StageRow
 from noetl.kernel.instant import seconds_between
 from noetl.ports.clock import Clock
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
+from noetl.results.numbers import Numbers, of_reading_and_writing, of_the_server
+from noetl.runtime import materializer, projector
 from noetl.runtime.coordinator import Coordinator
-from noetl.runtime.projector import CONSUMER
 from noetl.runtime.running import Running
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -33,6 +37,8 @@ _PLAIN = (
     ("projection_lag_milliseconds", "Age of the oldest event not in read models."),
     ("projector_lag_seconds", "The same in seconds."),
     ("projector_lag_events", f"Events not in read models, counted up to {PAGE_EVENTS_MAX}."),
+    ("result_materializer_lag_seconds", "Age of the oldest event whose results are unchecked."),
+    ("result_materializer_lag_events", f"Such events, counted up to {PAGE_EVENTS_MAX}."),
     ("turns_neglected", "Executions whose last turn was lost and that are looked at again."),
 )
 _STATES = ("PENDING", "CLAIMED", "RUNNING")
@@ -56,6 +62,7 @@ class Metrics:
         self._watched = watched
         self.registry = registry = CollectorRegistry()
         self._counted = Counted(registry)
+        self.tier = TierCounted(registry)
         self._requests = Histogram(
             "noetl_http_request_seconds",
             "Requests by route, method and status.",
@@ -78,6 +85,7 @@ class Metrics:
         self._workers = Gauge(
             "noetl_workers", "Workers at the desk.", ["status"], registry=registry
         )
+        registry.register(ResultNumbers(self._of_results))
         watched.coordinator.listeners.append(self._counted.heard)
         watched.coordinator.measures.listeners.append(self._counted.measured)
 
@@ -86,7 +94,7 @@ class Metrics:
 
     async def text(self) -> bytes:
         await self._look()
-        return generate_latest(self.registry)
+        return await asyncio.to_thread(generate_latest, self.registry)  # layers count files
 
     def close(self) -> None:
         self._watched.coordinator.listeners.remove(self._counted.heard)
@@ -96,7 +104,8 @@ class Metrics:
         coordinator = self._watched.coordinator
         running = list(coordinator.running.values())
         seats = coordinator.seats.all()
-        lag_events, lag_seconds = await self._lag_of_read_models()
+        lag_events, lag_seconds = await self._lag_of(projector.CONSUMER)
+        unchecked_events, unchecked_seconds = await self._lag_of(materializer.CONSUMER)
         commands = self._open_commands(running)
         found: dict[str, float] = {
             "executions_running": len(running),
@@ -109,6 +118,8 @@ class Metrics:
             "projection_lag_milliseconds": lag_seconds * 1_000,
             "projector_lag_seconds": lag_seconds,
             "projector_lag_events": lag_events,
+            "result_materializer_lag_seconds": unchecked_seconds,
+            "result_materializer_lag_events": unchecked_events,
             "turns_neglected": len(coordinator.neglected),
         }
         for name, value in found.items():
@@ -151,10 +162,15 @@ class Metrics:
                     self._gauges[name] = Gauge(f"noetl_{name}", text, registry=self.registry)
                 self._gauges[name].set(value)
 
-    async def _lag_of_read_models(self) -> tuple[int, float]:
-        """How many events they lack, and how old the oldest of these is."""
+    def _of_results(self) -> Iterator[Numbers]:
+        results = self._watched.coordinator.held.results
+        yield from of_reading_and_writing(results)
+        yield from of_the_server(results)
+
+    async def _lag_of(self, consumer: str) -> tuple[int, float]:
+        """How many events it has not seen, and how old the oldest of these is."""
         watched = self._watched
-        cursor = await watched.projections.cursor(CONSUMER)
+        cursor = await watched.projections.cursor(consumer)
         position = 0 if cursor is None else cursor.position
         waiting = await watched.log.tail(after_position=position, limit=PAGE_EVENTS_MAX)
         if not waiting:

@@ -80,7 +80,7 @@ async def run_worker(
         if settings.worker_metrics_port is not None:
             # Only here: most workers show no numbers, and the library is not small.
             metrics = import_module("noetl.bootstrap.worker_metrics")
-            numbers = metrics.WorkerNumbers(identity, worker, tools.gauges)
+            numbers = metrics.WorkerNumbers(identity, worker, tools.gauges, results)
             stack.enter_context(metrics.shown(numbers, settings.worker_metrics_port))
         await _work(worker)
 

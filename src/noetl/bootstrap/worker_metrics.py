@@ -7,8 +7,11 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from noetl.api.metrics_results import ResultNumbers
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel.errors import SettingInvalid
+from noetl.results.numbers import of_reading_and_writing
+from noetl.results.store import ResultStore
 from noetl.runtime.worker import Worker
 
 _LABELS = ("worker_id", "worker_pool", "runtime")
@@ -21,14 +24,21 @@ class WorkerNumbers(Collector):
     """Looked up when somebody asks; the worker itself counts only what it counts anyway."""
 
     def __init__(
-        self, identity: WorkerIdentity, worker: Worker, gauges: Callable[[], Mapping[str, float]]
+        self,
+        identity: WorkerIdentity,
+        worker: Worker,
+        gauges: Callable[[], Mapping[str, float]],
+        results: ResultStore,
     ) -> None:
         self._labels = (identity.worker_id, identity.labels.get("pool", _NO_POOL), _RUNTIME)
         self._slots = identity.slots
         self._worker = worker
         self._gauges = gauges
+        always = dict(zip(_LABELS, self._labels, strict=True))
+        self._results = ResultNumbers(lambda: of_reading_and_writing(results), always)
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        yield from self._results.collect()
         free = self._worker.free_slots
         yield self._gauge("noetl_worker_up", "The worker runs.", 1)
         yield self._gauge("noetl_worker_slots_capacity", "Slots in all.", self._slots)

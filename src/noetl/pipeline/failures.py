@@ -9,6 +9,8 @@ from noetl.kernel.errors import (
     CredentialError,
     EventInvalid,
     NoETLError,
+    ObjectError,
+    ObjectMissing,
     PayloadError,
     StoreUnavailable,
 )
@@ -28,6 +30,7 @@ EXPECTED: Final = (
     EventInvalid,
     CredentialError,
     PayloadError,
+    ObjectError,
     StoreUnavailable,
 )
 
@@ -36,6 +39,8 @@ _KINDS: Final[dict[type[NoETLError], tuple[str, bool]]] = {
     EventInvalid: ("schema", False),
     CredentialError: ("auth", False),
     PayloadError: ("missing_reference", True),
+    ObjectMissing: ("missing_reference", True),
+    ObjectError: ("storage_access", False),  # other bytes are there, or no store holds the name
     StoreUnavailable: ("storage_access", True),
 }
 

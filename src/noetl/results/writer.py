@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, ResultName

@@ -28,6 +28,5 @@ def _of_calls(calls: Iterable[Call]) -> Iterator[ResultReference | None]:
 
 
 def _count(counts: ResultCounts, references: Iterable[ResultReference | None]) -> None:
-    for reference in references:
-        if reference is not None:
-            counts.accepted[how_named(reference.uri)] += 1
+    for uri in {reference.uri for reference in references if reference is not None}:
+        counts.accepted[how_named(uri)] += 1

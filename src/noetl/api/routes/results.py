@@ -1,0 +1,108 @@
+"""Results by name: where one can be had, and what it is."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from noetl.api.problems import Refused
+from noetl.api.route import Asked, Nothing, get
+from noetl.domain.naming.access_plan import AccessPlan, Asking, Placed, Purpose, resolve
+from noetl.domain.naming.locator import Locality
+from noetl.domain.naming.result_name import parse_results
+from noetl.domain.payload import is_payload_uri
+from noetl.kernel.errors import NameInvalid, PayloadMissing
+from noetl.results.dataset import ROWS
+from noetl.results.store import ResultStore
+from noetl.results.writer import EXTENSIONS
+from noetl.templates.recorded import LOOP, TASKS, VALUE
+
+RESOLVED_BYTES_MAX = 64 * 1024 * 1024
+"""What one answer may hold decoded; whoever wants more asks for the plan and reads the object."""
+
+_MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
+
+
+class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
+    uri: str
+    purpose: Purpose = "read"
+    region: str | None = None  # of who asks
+    preferred_region: str | None = None
+
+
+class ReferenceQuery(msgspec.Struct, frozen=True, kw_only=True):
+    ref: str
+
+
+async def plan(asked: Asked[Nothing, PlanQuery]) -> AccessPlan:
+    """Readers bring credentials of their own: the plan names places, and opens none of them."""
+    services, query = asked.services, asked.query
+    if parse_results(query.uri).scope != asked.scope:
+        raise PayloadMissing(query.uri)  # another tenant's is not there for this one
+    asking = Asking(Locality(region=query.region), query.purpose, query.preferred_region)
+    placed = Placed(services.placement, services.cells)
+    made = resolve(query.uri, placed, asking, services.results.chain.places.failed)
+    return made if query.purpose == "write" else await _found(services.results, made)
+
+
+async def value(asked: Asked[Nothing, ReferenceQuery]) -> Any:
+    """All of it, as clients know it that have only the reference."""
+    uri, results = asked.query.ref, asked.services.results
+    if not is_payload_uri(uri):
+        try:
+            name = parse_results(uri)
+        except NameInvalid as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, error.code, str(error)) from error
+        if name.scope != asked.scope:
+            raise PayloadMissing(uri)
+        placed = Placed(asked.services.placement, asked.services.cells)
+        found = await _found(results, resolve(uri, placed))
+        if (found.byte_length or 0) > RESOLVED_BYTES_MAX:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                "result_too_large",
+                f"{uri} has {found.byte_length} bytes; ask /api/results/resolve where it lies and"
+                " read it there",
+            )
+    return _bare(await results.content(asked.scope, uri))
+
+
+async def _found(results: ResultStore, made: AccessPlan) -> AccessPlan:
+    """With the key of the encoding that is there."""
+    for key in made.keys:
+        facts = await results.chain.places.head(key)
+        if facts is not None:
+            return msgspec.structs.replace(
+                made,
+                key=key,
+                media_type=_MEDIA_TYPES[key.rpartition(".")[2]],
+                byte_length=facts.byte_length,
+            )
+    raise PayloadMissing(made.uri)
+
+
+def _bare(content: Any) -> Any:
+    """Without the one key under which a result of its kind stands."""
+    if isinstance(content, dict):
+        for kind in (VALUE, TASKS, LOOP, ROWS):
+            if kind in content:
+                return content[kind]
+    return content
+
+
+ROUTES = (
+    get(
+        "/api/results/resolve",
+        "Where a result can be had, the best place first",
+        plan,
+        query=PlanQuery,
+        gives=AccessPlan,
+    ),
+    get(
+        "/api/result/resolve",
+        "The value of a stored result",
+        value,
+        query=ReferenceQuery,
+        gives=Any,
+    ),
+)

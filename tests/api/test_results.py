@@ -1,0 +1,178 @@
+"""A result is found by its name alone: where it lies, and what it is."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.bootstrap.platform import open_platform as open_platform_of
+from noetl.bootstrap.settings import Settings
+from noetl.domain.naming.placement import physical_key
+from noetl.domain.naming.result_name import ResultName
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.runtime.materializer import Materializer
+from tests.api.running import Api, running_api
+
+TABLE = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: table, path: tests/table}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        def main():
+            return [{"number": number, "text": "x" * 100} for number in range(2000)]
+"""
+ROWS = [{"number": number, "text": "x" * 100} for number in range(2_000)]
+
+
+def named(api: Api, execution: str) -> ResultName:
+    scope = api.engine.settings.scope
+    return ResultName(
+        tenant=scope.tenant_id,
+        project=scope.organization_id,
+        execution_id=ExecutionId(execution),
+        step=StepName("start"),
+    )
+
+
+async def made(api: Api) -> ResultName:
+    execution = await api.start(TABLE)
+    assert (await api.ended(execution))["status"] == "COMPLETED"
+    return named(api, execution)
+
+
+async def test_a_plan_names_the_key_and_where_it_lies(api: Api) -> None:
+    name = await made(api)
+
+    plan = await api.get("/api/results/resolve", uri=name.uri)
+
+    placement = api.engine.settings.placement
+    key = physical_key(name, placement, "feather")
+    assert (plan["uri"], plan["key"], plan["cell"]) == (name.uri, key, "local")
+    assert plan["media_type"] == "application/vnd.apache.arrow.file"
+    assert plan["locations"] == [
+        {"provider": "file", "url": "file:", "region": "local", "replica_state": "primary"}
+    ]
+    facts = await api.engine.platform.objects.head(key)
+    assert facts is not None
+    assert plan["byte_length"] == facts.byte_length
+
+
+async def test_the_value_is_given_to_who_has_only_the_reference(api: Api) -> None:
+    name = await made(api)
+    assert await api.get("/api/result/resolve", ref=name.uri) == ROWS
+
+
+async def test_what_is_not_there_and_what_is_no_name_are_told_apart(api: Api) -> None:
+    name = named(api, "7012345678901234567")
+    foreign = msgspec.structs.replace(name, tenant="acme")
+    for uri in (name.uri, foreign.uri):
+        for path, key in (("/api/result/resolve", "ref"), ("/api/results/resolve", "uri")):
+            answer = await api.call("GET", path, params={key: uri})
+            assert (answer.status, answer.body["code"]) == (404, "payload_missing")
+    answer = await api.call("GET", "/api/result/resolve", params={"ref": "noetl://x"})
+    assert (answer.status, answer.body["code"]) == (400, "name_invalid")
+    answer = await api.call("GET", "/api/results/resolve", params={"uri": "noetl://x"})
+    assert (answer.status, answer.body["code"]) == (422, "name_invalid")
+
+
+async def test_another_tenants_result_is_not_there_even_when_it_is(api: Api) -> None:
+    foreign = msgspec.structs.replace(named(api, "7012345678901234567"), tenant="acme")
+    await api.engine.platform.results.record(foreign, ROWS)
+    answer = await api.call("GET", "/api/results/resolve", params={"uri": foreign.uri})
+    assert answer.status == 404
+
+
+def with_replica(settings: Settings, folder: Path) -> Settings:
+    cell = {
+        "name": "local",
+        "provider": "file",
+        "url": "file:",
+        "region": "local",
+        "replicas": [{"provider": "file", "url": folder.as_uri(), "region": "far"}],
+    }
+    cells = msgspec.json.encode({"cells": [cell]}).decode()
+    # Without layers, so that a read asks the stores.
+    return msgspec.structs.replace(
+        settings,
+        result_cells=cells,
+        result_memory_mb=0,
+        result_shared_memory_mb=0,
+        result_disk_mb=0,
+    )
+
+
+async def moved_to_the_replica(api: Api, name: ResultName, folder: Path) -> Path:
+    key = physical_key(name, api.engine.settings.placement, "feather")
+    primary = api.engine.platform.objects.local_path(key)
+    assert primary is not None
+    copy = folder / key
+    copy.parent.mkdir(parents=True)
+    primary.rename(copy)
+    return primary
+
+
+async def test_a_result_whose_primary_is_gone_is_read_from_the_replica(
+    settings: Settings, tmp_path: Path
+) -> None:
+    async with running_api(with_replica(settings, tmp_path / "far")) as api:
+        name = await made(api)
+        reference = await reference_of(api, name)
+        await moved_to_the_replica(api, name, tmp_path / "far")
+
+        assert await api.get("/api/result/resolve", ref=name.uri) == ROWS
+        results = api.engine.platform.results
+        assert await results.content(settings.scope, name.uri, reference) == {"value": ROWS}
+        assert results.chain.stats().found["replica"] == 1
+        plan = await api.get("/api/results/resolve", uri=name.uri, preferred_region="far")
+        assert [each["replica_state"] for each in plan["locations"]] == [
+            "async_replica",
+            "primary",
+        ]
+
+
+async def reference_of(api: Api, name: ResultName) -> Any:
+    """What the producer would report, staged again."""
+    results = api.engine.platform.results
+    return (await results.record(name, ROWS)).reference
+
+
+async def test_the_materializer_brings_back_what_only_the_replica_has(
+    settings: Settings, tmp_path: Path
+) -> None:
+    async with running_api(with_replica(settings, tmp_path / "far")) as api:
+        name = await made(api)
+        primary = await moved_to_the_replica(api, name, tmp_path / "far")
+    expected = hashlib.sha256(
+        (tmp_path / "far" / physical_key(name, settings.placement, "feather")).read_bytes()
+    )
+    async with open_platform_of(with_replica(settings, tmp_path / "far")) as platform:
+        await platform.projections.clear()  # as if the log had not been checked yet
+        materializer = Materializer(platform.log, platform.projections, platform.results)
+        while await materializer.advance():
+            pass
+        assert platform.results.counts.materialized["filled_replica"] == 1
+    assert hashlib.sha256(primary.read_bytes()).digest() == expected.digest()
+
+
+async def test_numbers_of_results_are_shown(api: Api) -> None:
+    name = await made(api)
+    await api.get("/api/result/resolve", ref=name.uri)
+    told = await metrics(api)
+    assert told['noetl_result_staged_total{encoding="feather"}'] == 1
+    assert told['noetl_result_staged_bytes_total{encoding="feather"}'] > 200_000
+    assert told['noetl_result_uri_accept_total{outcome="canonical"}'] == 1
+    assert told['noetl_result_uri_accept_total{outcome="malformed"}'] == 0
+    assert told['noetl_result_resolve_total{outcome="resolved_feather",path="tier"}'] >= 1
+    assert told["noetl_storage_ipc_admission_success_total"] == 1
+    assert told["tier15_bytes_in_use"] > 200_000
+
+
+async def metrics(api: Api) -> dict[str, float]:
+    lines = (await api.call("GET", "/metrics")).body.splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {key: float(value) for key, value in pairs}
