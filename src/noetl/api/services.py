@@ -1,5 +1,8 @@
 """What the API stands on: given by whoever serves it, so that a test can give its own."""
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
 import msgspec
 
 from noetl.api.following import Following
@@ -24,6 +27,8 @@ from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.executions import Executions
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.replay import Replay
+from noetl.runtime.results_gc import ResultCollector
+from noetl.runtime.results_repair import ResultRepairs
 from noetl.runtime.starting import Starter
 
 
@@ -54,6 +59,8 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     journal: FrameJournal
     executions: Executions
     replay: Replay
+    collector: ResultCollector
+    repairs: Callable[[], AbstractAsyncContextManager[ResultRepairs]]
     metrics: Metrics
     following: Following
     placement: CellPlacement

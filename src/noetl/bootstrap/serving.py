@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -21,6 +22,7 @@ from noetl.api.services import ApiServices, Keys
 from noetl.bootstrap.cells import cell_registry
 from noetl.bootstrap.engine import Engine
 from noetl.bootstrap.home import Holder
+from noetl.bootstrap.repairing import open_repairs, result_collector
 from noetl.bootstrap.secret_key import internal_key
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import SettingInvalid
@@ -103,6 +105,8 @@ def api_services(engine: Engine) -> ApiServices:
         journal=engine.journal,
         executions=Executions(platform.log, platform.projections, platform.results),
         replay=Replay(platform.log, platform.snapshots),
+        collector=result_collector(engine.settings, platform),
+        repairs=partial(open_repairs, engine.settings, platform),
         metrics=Metrics(watched),
         following=Following(engine.coordinator, platform.log),
         keys=Keys(api=engine.settings.api_key, internal=internal_key_of(engine.settings)),

@@ -22,6 +22,7 @@ _PLACES = {
     "log": "noetl.cli.log:log",
     "playbooks": "noetl.cli.playbooks:playbooks",
     "replay": "noetl.cli.replay:replay",
+    "results": "noetl.cli.results:results",
     "run": "noetl.cli.run:run",
     "worker": "noetl.cli.worker:worker",
 }
