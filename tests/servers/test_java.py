@@ -7,7 +7,7 @@ import pytest
 
 from noetl.kernel.errors import JavaMissing
 from noetl.servers import java
-from noetl.servers.java import find_java
+from noetl.servers.java import find_java, is_java_there
 
 NOWHERE = {"PATH": "/nowhere"}
 
@@ -69,3 +69,12 @@ def test_the_wheel_starts_although_spark_asks_for_what_it_lacks(tmp_path: Path) 
     before = program.stat()
     assert find_java(NOWHERE, folder=tmp_path / "it's here") == found
     assert program.stat() == before
+
+
+def test_whether_there_is_one_is_seen_without_starting_it(tmp_path: Path) -> None:
+    silent, old = planted(tmp_path / "new", "21", says_it=True), planted(tmp_path / "old", "11")
+    (silent / "bin" / "java").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    assert is_java_there({}, wanted=str(silent))
+    assert not (tmp_path / "started").exists()
+    assert not is_java_there({}, wanted=str(old))
+    assert not is_java_there({}, wanted=str(tmp_path / "none"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from noetl.bootstrap.settings import Settings, spark_environment
 from noetl.kernel.errors import SettingInvalid
-from noetl.servers.java import Java, find_java, look_for_java
+from noetl.servers.java import Java, find_java, is_java_there, look_for_java
 from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
 
@@ -45,3 +45,8 @@ def java_for_spark(settings: Settings) -> Java:
 def java_to_be_used(settings: Settings) -> Java:
     """The same one, only looked at."""
     return look_for_java(spark_environment(), wanted=settings.java_home or None)
+
+
+def is_java_found(settings: Settings) -> bool:
+    """Whether there seems to be one. Every start asks this, so no Java is started for it."""
+    return is_java_there(spark_environment(), wanted=settings.java_home or None)

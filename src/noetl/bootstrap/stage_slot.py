@@ -15,7 +15,8 @@ from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
-from noetl.bootstrap.settings import Settings, child_environment
+from noetl.bootstrap.settings import child_environment
+from noetl.bootstrap.slot_task import SlotTask
 from noetl.client.connection import Connection
 from noetl.client.credentials import HttpCredentialStore
 from noetl.client.frame_journal import HttpFrameJournal
@@ -23,7 +24,7 @@ from noetl.client.line import Line
 from noetl.client.playbooks import HttpPlaybooks
 from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import StageServed, WorkerIdentity
-from noetl.kernel.ids import ExecutionId, StageId, WorkerId
+from noetl.kernel.ids import StageId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.tool_services import ToolServices
 from noetl.runtime.worker import Worker, WorkerServices
@@ -32,19 +33,6 @@ from noetl.tools.registry import Tools
 
 FRAMES_AT_ONCE = 1
 """A slot works on one frame; its rows run side by side."""
-
-
-class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a slot is told; it travels in the task itself."""
-
-    server_url: str
-    token: str
-    execution_id: ExecutionId
-    settings: Settings
-    base: str  # what relative paths in playbooks are relative to
-
-    def __repr__(self) -> str:
-        return f"SlotTask({self.server_url!r}, ***)"
 
 
 class SlotDone(msgspec.Struct, frozen=True, kw_only=True):

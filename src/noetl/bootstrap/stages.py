@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from noetl.bootstrap.settings import Settings
-from noetl.bootstrap.spark import java_to_be_used, spark_driver, spark_settings
-from noetl.bootstrap.stage_slot import SlotTask
+from noetl.bootstrap.slot_task import SlotTask
+from noetl.bootstrap.spark import is_java_found, spark_driver, spark_settings
 from noetl.decider.view import StageEngines
-from noetl.kernel.errors import JavaMissing, SettingInvalid
+from noetl.kernel.errors import SettingInvalid
 from noetl.kernel.instant import plus
 from noetl.kernel.stage_token import StageGrant, stage_token
 from noetl.ports.slot_source import StageOrder
@@ -32,11 +32,7 @@ STAGES_AT_ONCE = 4
 
 def stage_engines(settings: Settings) -> StageEngines:
     """What loops may ask for. Nothing is started."""
-    if find_spec("pyspark") is None:
-        return "none"
-    try:
-        java_to_be_used(settings)
-    except JavaMissing:
+    if find_spec("pyspark") is None or not is_java_found(settings):
         return "none"
     return settings.stage_engine
 

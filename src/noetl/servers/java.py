@@ -62,6 +62,15 @@ def look_for_java(environment: Mapping[str, str], *, wanted: str | None = None) 
     raise JavaMissing(", ".join(refusals) or "there is none")
 
 
+def is_java_there(environment: Mapping[str, str], *, wanted: str | None = None) -> bool:
+    """What can be seen without starting one: a Java that tells no version may do."""
+    for _, home in _candidates(environment, wanted):
+        version = _written_version(home)
+        if _has_program(home) and (version is None or _major(version) >= VERSION_MIN):
+            return True
+    return False
+
+
 def _candidates(environment: Mapping[str, str], wanted: str | None) -> Iterator[tuple[str, Path]]:
     if wanted:
         yield wanted, Path(wanted)
@@ -78,13 +87,10 @@ def _candidates(environment: Mapping[str, str], wanted: str | None) -> Iterator[
 
 def _version(home: Path) -> str | None:
     """From the file that every JDK carries; one that does not is asked, which starts it."""
-    if not os.access(home / "bin" / "java", os.X_OK):
+    if not _has_program(home):
         return None
-    try:
-        if found := _RELEASE.search((home / "release").read_text(errors="replace")):
-            return found[1]
-    except OSError:
-        pass
+    if written := _written_version(home):
+        return written
     try:
         said = subprocess.run(
             [home / "bin" / "java", "-version"],
@@ -97,6 +103,18 @@ def _version(home: Path) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = _SPOKEN.search(said.stderr)
+    return found[1] if found else None
+
+
+def _has_program(home: Path) -> bool:
+    return os.access(home / "bin" / "java", os.X_OK)
+
+
+def _written_version(home: Path) -> str | None:
+    try:
+        found = _RELEASE.search((home / "release").read_text(errors="replace"))
+    except OSError:
+        return None
     return found[1] if found else None
 
 

@@ -1,0 +1,19 @@
+"""What a slot of a stage is told. Apart from the slot: whoever sends it out loads none of it."""
+
+import msgspec
+
+from noetl.bootstrap.settings import Settings
+from noetl.kernel.ids import ExecutionId
+
+
+class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a slot is told; it travels in the task itself."""
+
+    server_url: str
+    token: str
+    execution_id: ExecutionId
+    settings: Settings
+    base: str  # what relative paths in playbooks are relative to
+
+    def __repr__(self) -> str:
+        return f"SlotTask({self.server_url!r}, ***)"
