@@ -10,6 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
+ENCODER = "noetl-feather/1"
+"""Changes with the bytes that are written for a content; readers know all that came before."""
+
+WRITTEN_BY = b"noetl.encoder"
+SHELL = b"noetl.shell"
+KEYS = b"noetl.table"
+
+ENCODING = b"noetl.encoding"
+JSON = b"json"
+"""The mark of a column whose text is JSON."""
+
 BATCH_ROWS = 65_536
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 """As much waits in memory until a batch is full; wide rows make shorter batches."""

@@ -15,15 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from noetl.kernel import canonical_json
+from noetl.results.batch_file import ENCODING, JSON
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 TEXT_CHARS_MAX = (2**31 - 1) // 4
 """Offsets of Arrow's plain text have 32 bits, and a character takes four bytes at most."""
 DEPTH_MAX = 8  # deeper values are easier read as JSON
-
-ENCODING = b"noetl.encoding"
-JSON = b"json"
 
 
 def json_field(name: str) -> Any:

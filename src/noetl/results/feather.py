@@ -16,19 +16,15 @@ from pyarrow import ipc
 
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import EventInvalid
-from noetl.results.batch_file import BATCH_ROWS, write_options
+from noetl.results import batch_file
+from noetl.results.batch_file import BATCH_ROWS, KEYS, SHELL, WRITTEN_BY, write_options
 from noetl.results.columns import column_of, is_json
 from noetl.results.errors import ResultUnreadable
 from noetl.results.tabular import Keys, TablePath, rows_at, without_table
 
-ENCODER = "noetl-feather/1"
-"""Changes with the bytes that are written for a content; readers know all that came before."""
-
+ENCODER = batch_file.ENCODER
 ARROW_VERSION: str = pa.__version__
 
-_ENCODER = b"noetl.encoder"
-_SHELL = b"noetl.shell"
-_KEYS = b"noetl.table"
 _ECHOES = b"noetl.table.echoes"
 _COUNTS = b"noetl.table.counts"
 
@@ -64,9 +60,9 @@ def _encoded(content: Mapping[str, Any], table: TablePath) -> EncodedTable:
 
 def metadata_of(shell: Mapping[str, Any], table: TablePath) -> dict[bytes, bytes]:
     metadata = {
-        _ENCODER: ENCODER.encode(),
-        _SHELL: canonical_json.encode(shell),
-        _KEYS: canonical_json.encode(table.keys),
+        WRITTEN_BY: ENCODER.encode(),
+        SHELL: canonical_json.encode(shell),
+        KEYS: canonical_json.encode(table.keys),
     }
     if table.echoes:
         metadata[_ECHOES] = canonical_json.encode(table.echoes)
@@ -78,12 +74,12 @@ def metadata_of(shell: Mapping[str, Any], table: TablePath) -> dict[bytes, bytes
 def shell_in(schema: Any) -> tuple[dict[str, Any], TablePath]:
     """What `metadata_of` wrote. Raises ResultUnreadable."""
     metadata = schema.metadata or {}
-    encoder = metadata.get(_ENCODER, b"").decode()
+    encoder = metadata.get(WRITTEN_BY, b"").decode()
     if encoder != ENCODER:
         written = f"was written by {encoder}" if encoder else "does not say who wrote it"
         raise ResultUnreadable(f"{written}; this build reads {ENCODER}")
-    shell = msgspec.json.decode(metadata[_SHELL], type=dict[str, Any])
-    keys = msgspec.json.decode(metadata[_KEYS], type=Keys)
+    shell = msgspec.json.decode(metadata[SHELL], type=dict[str, Any])
+    keys = msgspec.json.decode(metadata[KEYS], type=Keys)
     echoes = msgspec.json.decode(metadata.get(_ECHOES, b"[]"), type=tuple[Keys, ...])
     counts = msgspec.json.decode(metadata.get(_COUNTS, b"[]"), type=tuple[Keys, ...])
     return shell, TablePath(keys, echoes, counts)

@@ -46,6 +46,10 @@ class StoredTable:
         self._json_columns = {field.name for field in self.schema if is_json(field)}
 
     @property
+    def schema_digest(self) -> str:
+        return schema_digest(self.schema)
+
+    @property
     def length(self) -> int:
         return self._ends[-1] if self._ends else 0
 
@@ -88,8 +92,7 @@ class StoredTable:
     def as_file(self) -> TableFile:
         """For a store to take. Only of a table whose bytes are at hand."""
         assert self.view is not None, "a table is handed over by its bytes"
-        digest = schema_digest(self.schema)
-        return TableFile(Path(), self.length, self.view.nbytes, digest, self.view)
+        return TableFile(Path(), self.length, self.view.nbytes, self.schema_digest, self.view)
 
     def batches(self) -> Iterator[Any]:
         """Arrow as it lies in the file, for tools that take it."""

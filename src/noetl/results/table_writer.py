@@ -12,12 +12,14 @@ from noetl.kernel.errors import NotFinite, ValueNotPlain
 from noetl.results.batch_file import (
     BATCH_BYTES_MAX,
     BATCH_ROWS,
+    ENCODING,
+    JSON,
     BatchFile,
     BatchUnfit,
     NumberNotFinite,
     check_schema,
 )
-from noetl.results.columns import ENCODING, JSON, is_json
+from noetl.results.columns import is_json
 from noetl.results.feather import metadata_of, schema_digest
 from noetl.results.tabular import TablePath
 

@@ -1,46 +1,51 @@
 """The tool that runs Python code, in processes apart: neither a crash nor a loop reaches ours."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
-from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
+from noetl.ports.tool import ToolCall, ToolFailed, ToolResult, ToolTable
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.child_process import child_environment
 from noetl.tools.failures import RETRYABLE_BY_KIND, failed
 from noetl.tools.python_pool import PythonPool
-from noetl.tools.python_process import Answer, CodeFailure
+from noetl.tools.python_process import Answer, AnswerTable, CodeFailure, PythonProcess
 from noetl.tools.python_source import source_of
+from noetl.tools.table_inputs import TableInput, table_inputs, without_rows
+
+ROWS: Final = "rows"
+ARROW: Final = "arrow"
+"""What `tables` may say: in which form lists of records arrive."""
 
 
 class PythonTool:
     """Code gets its input as global names, and gives `result` or what `main` returns."""
 
     waits = False
+    takes_tables = True
 
     def __init__(self, services: ToolServices) -> None:
+        self._services = services
         self._pool = PythonPool(services)
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:  # noqa: ARG002 - who knows
         return True
 
     async def run(self, call: ToolCall) -> ToolResult:
-        request = _request(call, await source_of(call.parameters))
-        async with self._pool.process(call.scope) as process:
-            try:
-                async with asyncio.timeout(call.timeout_seconds):
-                    answer = await process.ask(request)
-            except TimeoutError as error:
-                raise failed(
-                    "timeout",
-                    f"the code was stopped after {call.timeout_seconds:g} seconds;"
-                    " allow more with timeout_seconds, or give it less to do",
-                    py={"exception": None, "traceback": None, "output": process.take_output()},
-                ) from error
-            if answer.failure is not None:
-                raise _raised(answer.failure, process.take_output())
+        code = await source_of(call.parameters)
+        async with (
+            table_inputs(call.input, self._services, call.scope) as tables,
+            self._pool.process(call.scope) as process,
+        ):
+            with process.table_place() as place:
+                answer = await _answer(call, process, _request(call, code, tables, place))
+                if answer.table is not None:
+                    return ToolResult(table=await asyncio.to_thread(_kept, place, answer.table))
         return _result(answer)
 
     def gauges(self) -> dict[str, float]:
@@ -50,12 +55,52 @@ class PythonTool:
         await self._pool.close()
 
 
-def _request(call: ToolCall, code: str) -> bytes:
+async def _answer(call: ToolCall, process: PythonProcess, request: bytes) -> Answer:
+    """Raises ToolFailed for code that took too long, or failed."""
+    try:
+        async with asyncio.timeout(call.timeout_seconds):
+            answer = await process.ask(request)
+    except TimeoutError as error:
+        raise failed(
+            "timeout",
+            f"the code was stopped after {call.timeout_seconds:g} seconds;"
+            " allow more with timeout_seconds, or give it less to do",
+            py={"exception": None, "traceback": None, "output": process.take_output()},
+        ) from error
+    if answer.failure is not None:
+        raise _raised(answer.failure, process.take_output())
+    return answer
+
+
+def _kept(written: Path, table: AnswerTable) -> ToolTable:
+    """Under another name: the process may be writing the next one soon."""
+    from noetl.results.stored_table import StoredTable  # noqa: PLC0415 - loads Arrow
+
+    descriptor, name = tempfile.mkstemp(suffix=".feather", dir=written.parent)
+    os.close(descriptor)
+    path = written.replace(name)
+    with StoredTable(path) as stored:
+        digest = stored.schema_digest
+    return ToolTable(
+        path=path,
+        row_count=table.row_count,
+        byte_length=table.byte_length,
+        schema_digest=digest,
+    )
+
+
+def _request(call: ToolCall, code: str, tables: Sequence[TableInput], place: Path) -> bytes:
     parameters = call.parameters
+    form = parameters.get("tables") or ROWS
+    if form not in (ROWS, ARROW):
+        raise failed("client_error", f"`tables` is {form!r}; write `arrow`, or leave it out")
     request = {
         "code": code,
         "file": f"<{call.task}>",
-        "input": call.input,
+        "input": without_rows(call.input) if tables else call.input,
+        "tables": [{"at": table.at, "path": str(table.path)} for table in tables],
+        "arrow": form == ARROW,
+        "table_file": str(place),
         # It can be large; code that does not name it cannot look at it.
         "context": call.context if "context" in code else {},
         "libs": parameters.get("libs"),

@@ -18,19 +18,20 @@ READ_BYTES = 1 << 20
 HEADER_BYTES = 8
 TRACEBACK_MAX = 8_000
 
-# By file, because this folder on the module path would hide modules of the standard library.
+
+def _beside(name: str) -> ModuleType:
+    """By file, because this folder on the module path would hide modules of Python's own."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    loader = SourceFileLoader(f"_noetl_{os.path.basename(name)}", path)
+    module = ModuleType(loader.name)
+    sys.modules[loader.name] = module
+    loader.exec_module(module)
+    return module
+
+
 if TYPE_CHECKING:
     from noetl.tools import python_plain, python_program
 else:
-
-    def _beside(name):
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
-        loader = SourceFileLoader(f"_noetl_{name}", path)
-        module = ModuleType(loader.name)
-        sys.modules[loader.name] = module
-        loader.exec_module(module)
-        return module
-
     python_plain = _beside("python_plain")
     python_program = _beside("python_program")
 
@@ -81,6 +82,27 @@ class Surroundings:
         return is_closed or _thread._count() > 0 or _has_children()
 
 
+def _tables() -> Any:
+    """The module that knows Arrow, loaded with the first table that goes in or comes out."""
+    loaded = sys.modules.get("_noetl_python_tables")
+    if loaded is None:
+        _beside("../results/batch_file")
+        loaded = _beside("python_tables")
+    return loaded
+
+
+def _run(request: dict[str, Any]) -> bytes:
+    """The answer to code that went well."""
+    if request["tables"] or request["arrow"]:
+        _tables().place(request)
+    result = python_program.run(request)
+    if python_program.may_hold_table(result):
+        table, result = _tables().taken(result, request["table_file"])
+        if table is not None:
+            return b'{"table":%b,"is_worn":' % json.dumps(table).encode()
+    return b'{"value":%b,"is_worn":' % python_plain.encoded(result)
+
+
 def answer_to(data: bytearray, around: Surroundings) -> bytes:
     """One request's answer as JSON: its value, or its failure."""
     outcome = b""
@@ -91,7 +113,7 @@ def answer_to(data: bytearray, around: Surroundings) -> bytes:
         data.clear()
         file = request["file"]
         around.prepare(request)
-        outcome = python_plain.encoded(python_program.run(request))
+        outcome = _run(request)
     except BaseException as error:  # noqa: BLE001 - whatever code raises is its failure
         failure = described(error, file)
     around.restore()
@@ -102,7 +124,7 @@ def answer_to(data: bytearray, around: Surroundings) -> bytes:
     worn = b"true" if is_worn else b"false"
     if failure is not None:
         return b'{"failure":%b,"is_worn":%b}' % (json.dumps(failure).encode(), worn)
-    return b'{"value":%b,"is_worn":%b}' % (outcome, worn)
+    return b"%b%b}" % (outcome, worn)
 
 
 def described(error: BaseException, file: str) -> dict[str, Any]:

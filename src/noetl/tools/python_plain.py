@@ -19,7 +19,7 @@ class NotPlain(Exception):
 
 def encoded(result: Any) -> bytes:
     try:
-        text = json.dumps(result, default=_plain, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(result, default=plain, allow_nan=False, ensure_ascii=False)
         data = text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         trouble = next(_troubles(result, "result", 0), f"result cannot be written as JSON: {error}")
@@ -32,7 +32,7 @@ def encoded(result: Any) -> bytes:
     return data
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """What stands for a value that JSON does not know. Raises TypeError."""
     if isinstance(value, bytes | bytearray | memoryview):
         raise TypeError("is bytes; decode it, or encode it with base64")
@@ -77,6 +77,8 @@ _CONVERSIONS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("as_tuple", _number),  # Decimal
     ("total_seconds", lambda value: value.total_seconds()),
     ("__fspath__", str),
+    ("to_pylist", lambda value: value.to_pylist()),  # tables and columns of Arrow
+    ("to_dicts", lambda value: value.to_dicts()),  # tables of polars
     ("tolist", lambda value: value.tolist()),  # arrays and scalars of numpy, columns of pandas
     ("to_dict", _records),
     ("model_dump", lambda value: value.model_dump()),
@@ -120,7 +122,7 @@ def _troubles_of_dict(value: dict[Any, Any], path: str, depth: int) -> Iterator[
 
 def _troubles_of_other(value: Any, path: str, depth: int) -> Iterator[str]:
     try:
-        stands_for = _plain(value)
+        stands_for = plain(value)
     except (TypeError, ValueError) as error:
         yield f"{path} {error}"
         return

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,16 @@ class CodeFailure(msgspec.Struct, frozen=True, kw_only=True):
     traceback: str | None = None
 
 
+class AnswerTable(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the process wrote where it was told to."""
+
+    row_count: int
+    byte_length: int
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     value: Any = None
+    table: AnswerTable | None = None
     failure: CodeFailure | None = None
     is_worn: bool = False  # the process should not run more code
 
@@ -48,6 +57,7 @@ class PythonProcess:
         self.scope = scope  # whose code it runs: tenants do not share what code leaves in memory
         self._calls = 0
         self._is_fit = True
+        self._folder = services.folder.absolute()
         self._socket, theirs = socket.socketpair()
         self._socket.setblocking(False)
         with theirs, contextlib.ExitStack() as undo:
@@ -89,6 +99,15 @@ class PythonProcess:
             raise await self._crash() from error
         self._is_fit = not answer.is_worn
         return answer
+
+    @contextlib.contextmanager
+    def table_place(self) -> Iterator[Path]:
+        """Where the code of one call may leave a table; nothing stays there after the call."""
+        place = self._folder / f"python-{self.pid}.feather"
+        try:
+            yield place
+        finally:
+            place.unlink(missing_ok=True)
 
     def take_output(self) -> str:
         """The last part of what the code printed; the next call starts afresh."""

@@ -41,6 +41,15 @@ def run(request: dict[str, Any]) -> Any:
     return _result(names, given)
 
 
+def may_hold_table(result: Any) -> bool:
+    """Whether it is worth asking the module that knows Arrow."""
+    if "pyarrow" not in sys.modules and not hasattr(result, "__arrow_c_stream__"):
+        return isinstance(result, dict) and any(
+            hasattr(item, "__arrow_c_stream__") for item in result.values()
+        )
+    return not isinstance(result, str | int | float | list | type(None))
+
+
 def _result(names: dict[str, Any], given: dict[str, Any]) -> Any:
     if "result" in names and names["result"] is not given.get("result", _MISSING):
         return names["result"]

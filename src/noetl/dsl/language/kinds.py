@@ -71,6 +71,7 @@ KINDS: dict[str, Kind] = {
             "libs": Key(either(MAP, LIST), "Modules to import, by alias."),
             "env": Key(MAP, "Environment of the code."),
             "cwd": Key(TEXT, "Folder to run in."),
+            "tables": Key(TEXT, "`arrow`: lists of records arrive as Arrow tables."),
         },
         needs=(("code", "script"),),
     ),
@@ -99,6 +100,7 @@ KINDS: dict[str, Kind] = {
         | {
             "database": Key(TEXT, "A file, or `:memory:`.", aliases=("db_path",)),
             "gcs_credential": Key(TEXT, "Credential for `gs://` paths."),
+            "tables": Key(MAP, "Rows to query as tables, by their names."),
         },
         needs=_SQL_NEEDS,
     ),
