@@ -11,6 +11,7 @@ import msgspec
 from noetl.decider.answers import Decided
 from noetl.domain.events import ChildStarted
 from noetl.domain.events.values import ResultReference
+from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.work import (
     Call,
     ChildOutcome,
@@ -115,7 +116,7 @@ class CoordinatorDesk:
     async def heartbeat(self, beat: Heartbeat) -> LeaseAnswer:
         self._coordinator.seats.hear(beat.worker_id, self._coordinator.held.clock.now())
         lease = self._coordinator.held.terms.lease_seconds
-        with self._fencing(beat.execution_id, beat.worker_id):
+        with self._fencing(beat):
             return await self._coordinator.submit(
                 beat.execution_id, lambda turn: reports.heartbeat(turn, beat, lease)
             )
@@ -136,7 +137,7 @@ class CoordinatorDesk:
             return Reported(duplicate=True, next_work=tuple(known))
         seat = self._coordinator.seats.find(report.worker_id)
         with (
-            self._fencing(report.execution_id, report.worker_id),
+            self._fencing(report),
             nullcontext() if seat is None else seat.listening(),
         ):
             await self._record(report)
@@ -149,15 +150,26 @@ class CoordinatorDesk:
         return answer
 
     @contextmanager
-    def _fencing(self, execution: ExecutionId, worker: WorkerId) -> Iterator[None]:
+    def _fencing(self, said: Heartbeat | Report) -> Iterator[None]:
         """A worker that works on what it does not hold any more is worth a line."""
         try:
             yield
         except ClaimLost as lost:
-            names = about(execution_id=execution, worker=worker)
-            _LOG.info("worker fenced off: %s", lost, extra=names)
+            names = about(execution_id=said.execution_id, worker=said.worker_id)
+            if self._is_late_only(said):
+                _LOG.debug("worker came late: %s", lost, extra=names)
+            else:
+                _LOG.warning("worker fenced off: %s", lost, extra=names)
             self._coordinator.measures.tell("claim_refused", 1)
             raise
+
+    def _is_late_only(self, said: Heartbeat | Report) -> bool:
+        """It met an end on its way, as a heartbeat meets its own report; nobody else has it."""
+        running = self._coordinator.running.get(said.execution_id)
+        if running is None or running.state.execution.status in TERMINAL:
+            return True
+        held = running.state.commands.keys() | running.state.frames.keys()
+        return isinstance(said, Heartbeat) and not {said.command_id, said.frame_id} & held
 
     async def _record(self, report: Report) -> None:
         if isinstance(report, CommandReport):

@@ -9,6 +9,7 @@ from noetl.domain.events.values import Failure
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel.errors import LogUnavailable
 from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.control import cancel_tree
 from noetl.runtime.log_lines import tell_events
 from noetl.testing.desk_words import CHAIN, ROWS, beat, ended, failed, said_to, worker
 from tests.unit.runtime.desk_scene import ATTEMPTS_MAX, LEASE_SECONDS, Scene
@@ -75,6 +76,44 @@ async def test_a_lease_that_expires_is_told_with_who_had_it(
     assert await said_to(scene.report(ended(lost, worker()))) == "lost"
     (fenced,) = [each for each in caplog.records if each.getMessage().startswith("worker fenced")]
     assert vars(fenced)["about"] == {"execution_id": execution, "worker": "worker"}
+    assert fenced.levelname == "WARNING"
+
+
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_a_heartbeat_that_crosses_with_its_report_is_nothing_to_tell(
+    scene: Scene, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    await scene.start(text, count=2)
+    work = await scene.claim_one()
+    await scene.report(ended(work, worker()))
+    assert await said_to(scene.desk.heartbeat(beat(work, worker()))) == "lost"
+
+    (late,) = [each for each in caplog.records if each.getMessage().startswith("worker came late")]
+    assert late.levelname == "DEBUG"
+
+
+async def test_a_report_after_the_execution_was_cancelled_is_nothing_to_tell(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    execution = await scene.start(CHAIN)
+    work = await scene.claim_one()
+    await cancel_tree(scene.coordinator, execution, None)
+    assert await said_to(scene.report(ended(work, worker()))) == "lost"
+
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+async def test_a_heartbeat_for_what_another_worker_holds_is_a_warning(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await scene.start(CHAIN)
+    lost = await scene.claim_one()
+    await scene.pass_time(2 * LEASE_SECONDS)
+    await scene.claim_one(by=worker("other"))
+    assert await said_to(scene.desk.heartbeat(beat(lost, worker()))) == "lost"
+
+    warned = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert warned[-1].startswith("worker fenced off")
 
 
 async def test_work_that_is_given_up_is_told(
