@@ -34,6 +34,7 @@ from noetl.api.routes import (
     result_tier,
     results,
     streams,
+    trace,
     work,
     workers,
 )
@@ -55,6 +56,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *credentials.ROUTES,
     *execute.ROUTES,
     *executions.ROUTES,
+    *trace.ROUTES,
     *control.ROUTES,
     *streams.ROUTES,
     *commands.ROUTES,

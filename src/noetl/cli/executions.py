@@ -42,6 +42,7 @@ _execution = click.argument("execution", metavar="ID", type=ExecutionId)
 _PLACES = {
     name: f"noetl.cli.{module}:{name}"
     for module, names in {
+        "trace": ("trace",),
         "watch": ("watch",),
         "steering": ("cancel", "pause", "resume", "retry"),
     }.items()

@@ -17,8 +17,8 @@ from noetl.templates.extract import EXTRACT_BYTES_MAX
 from noetl.templates.recorded import INLINE_BYTES_MAX, STORE, content_of
 from noetl.templates.selected import Chosen, chosen_of, chosen_of_task, with_chosen
 
-INSIDE_BYTES_MAX = 524_288
-"""The most that a playbook can have inside an event: a log is read far more often than a result."""
+INSIDE_BYTES_MAX = 163_840
+"""The most that a playbook can have inside an event: what it writes has to fit there too."""
 
 
 @dataclass(frozen=True, slots=True)

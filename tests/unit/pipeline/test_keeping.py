@@ -218,7 +218,7 @@ plain = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), plain), st.sampled_from(["a", "b.c", "d.a.b"]))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 async def test_what_is_at_hand_is_what_would_be_fetched(value: dict[str, Any], path: str) -> None:
     result = await kept(value, select=select(path), inline_bytes_max=1, preview_bytes_max=1)
 
