@@ -105,17 +105,18 @@ workflow:
         import time
         result = {"times": [time.time_ns()] * 10000}
 """
+NONE = ExecutionId("")
 FIRED = "told\nfirst\nsecond\n"
 
 
-def without_copies(home: Path, **more: str) -> Settings:
+def without_copies(home: Path, payload_url: str = "file:") -> Settings:
     """No layer of this node keeps anything."""
     return Settings(
         home=str(home),
         result_memory_mb=0,
         result_shared_memory_mb=0,
         result_disk_mb=0,
-        **more,
+        payload_url=payload_url,
     )
 
 
@@ -123,7 +124,7 @@ def without_copies(home: Path, **more: str) -> Settings:
 class Scene:
     settings: Settings
     trace: Path
-    execution: ExecutionId = ExecutionId("")
+    execution: ExecutionId = NONE
 
     async def run(self, text: str = MIXED) -> None:
         async with open_engine(self.settings) as engine:
