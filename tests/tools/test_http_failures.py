@@ -3,50 +3,18 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noetl.domain.credential import OpenCredential
-from noetl.kernel.canonical_json import check_plain
-from noetl.ports.tool import ToolFailed, ToolResult
 from noetl.servers.process import LOOPBACK, free_ports
 from noetl.tools.http import HttpTool
+from tests.tools.http_fixtures import *  # noqa: F403 - fixtures are found by name
+from tests.tools.http_fixtures import SECRET, failure, opened, run
 from tests.tools.http_target import Target, serving
 from tests.tools.tool_calls import call, services
-
-SECRET = 'k"ey-very/secret'
-
-
-@pytest.fixture
-async def target() -> AsyncIterator[Target]:
-    async with serving() as target:
-        yield target
-
-
-@pytest.fixture
-async def tool(tmp_path: Path) -> AsyncIterator[HttpTool]:
-    tool = HttpTool(services(tmp_path))
-    yield tool
-    await tool.close()
-
-
-async def run(tool: HttpTool, parameters: dict[str, Any], **further: Any) -> ToolResult:
-    result = await tool.run(call("http", parameters, **further))
-    check_plain(result.value)
-    return result
-
-
-async def failure(tool: HttpTool, parameters: dict[str, Any], **further: Any) -> ToolFailed:
-    with pytest.raises(ToolFailed) as raised:
-        await tool.run(call("http", parameters, **further))
-    return raised.value
-
-
-def opened(kind: str, **data: Any) -> dict[str, OpenCredential]:
-    return {"": OpenCredential(name="mine", type=kind, data=data)}
 
 
 async def test_json_that_was_asked_for_and_is_none_fails(tool: HttpTool, target: Target) -> None:
@@ -54,6 +22,23 @@ async def test_json_that_was_asked_for_and_is_none_fails(tool: HttpTool, target:
     assert failed.failure.kind == "parse"
     assert failed.http is not None
     assert failed.http["status"] == 200
+
+
+@pytest.mark.parametrize("body", [b"{bad", b"NaN", b'"\\ud800"', b"[" * 100_000])
+async def test_json_that_is_promised_and_is_none_fails_with_advice(
+    tool: HttpTool, target: Target, body: bytes
+) -> None:
+    target.answers["/x"] = {"body": body, "content_type": "application/json"}
+    failed = await failure(tool, {"url": f"{target.url}/x"})
+    assert failed.failure.kind == "parse"
+    assert "`response_type: text`" in failed.failure.message
+
+
+async def test_a_refusal_that_is_no_json_is_still_read(tool: HttpTool, target: Target) -> None:
+    target.answers["/x"] = {"status": 500, "body": b"<sorry>", "content_type": "application/json"}
+    failed = await failure(tool, {"url": f"{target.url}/x"})
+    assert failed.failure.kind == "server_error"
+    assert "<sorry>" in failed.failure.message
 
 
 @pytest.mark.parametrize(
