@@ -123,6 +123,9 @@ class VisitTales:
     def _result(self, visit: TracedVisit, entry: ResultEntry) -> None:
         if entry.kind in ("step", "loop"):
             visit.result = entry
+            for lone in visit.tasks:  # the result of a lone tool is the step's
+                if lone.result is None and lone.error is None:
+                    lone.result = entry
         elif entry.kind == "task":
             task = self._task(visit, entry.task or "", entry.run)
             if task is not None:

@@ -87,16 +87,21 @@ def _that_fit(content: Mapping[str, Any], paths: Iterable[Path]) -> list[Path]:
         value: Any = content
         for part in path:
             value = value[part]
-        size = len(json.dumps(value, ensure_ascii=False).encode()) if _may_fit(value) else left + 1
-        if size <= left:
+        size = _size(value)
+        if size is not None and size <= left:
             left -= size
             fitting.append(path)
     return fitting
 
 
-def _may_fit(value: Any) -> bool:
+def _size(value: Any) -> int | None:
     """Every element takes a byte at least: a large list is not written out to be measured."""
-    return not isinstance(value, str | list | dict) or len(value) <= SELECTED_BYTES_MAX
+    if isinstance(value, str | list | dict) and len(value) > SELECTED_BYTES_MAX:
+        return None
+    try:
+        return len(json.dumps(value, ensure_ascii=False).encode())
+    except TypeError:
+        return None  # rows of a table that is stored already: they stay where they are
 
 
 def _grafted(short: Extract, whole: Any, path: Path) -> Extract:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noetl.domain.events.values import Result
+from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.naming.result_name import ResultName
 from noetl.domain.playbook.values import Output, ResultStore, Selection
 from noetl.kernel import canonical_json
@@ -16,8 +16,15 @@ from noetl.templates.errors import NeedsPayload
 from noetl.templates.extract import EXTRACT_BYTES_MAX
 from noetl.templates.layered import PipelineResult, step_result
 from noetl.templates.lookup import MISSING, look_up
-from noetl.templates.recorded import INLINE_BYTES_MAX, content_of, value_of
-from noetl.templates.selected import SELECTED_BYTES_MAX
+from noetl.templates.recorded import (
+    INLINE_BYTES_MAX,
+    RecordedResults,
+    content_of,
+    referred_result,
+    value_of,
+)
+from noetl.templates.selected import SELECTED_BYTES_MAX, chosen_of, with_chosen
+from noetl.templates.table_rows import TableRows
 from tests.memory_results import memory_results
 from tests.unit.dsl.writing import step
 from tests.unit.pipeline.rows import SCOPE, House, counting, job
@@ -183,6 +190,40 @@ async def test_the_preview_may_be_smaller() -> None:
 
     assert len(canonical_json.encode(shown)) <= 200
     assert 200 < len(canonical_json.encode(usual)) <= EXTRACT_BYTES_MAX
+
+
+async def test_a_result_is_found_by_its_other_name_too() -> None:
+    results = RecordedResults({StepName("load"): await kept({"n": 1})}, None, {"loaded": "load"})
+
+    assert results["loaded"] == results["load"] == {"n": 1}
+    assert "loaded" in results
+    assert [*results] == ["load"]
+    assert "elsewhere" not in results
+
+
+class Rows:
+    """A table that is open."""
+
+    length = 3
+
+    def row(self, index: int) -> dict[str, Any]:
+        return self.rows()[index]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        return [{"n": n, "text": "x" * 2_000} for n in range(self.length)][start:stop]
+
+
+def test_rows_of_a_stored_table_stay_where_they_are() -> None:
+    content = {"value": {"row_count": 3, "note": "z" * 3_000, "rows": TableRows(Rows())}}
+    reference = ResultReference(type="object_store", uri=NAME.uri)
+    result = referred_result(content, reference)
+
+    chosen = chosen_of(content, select("rows", "note", lines="rows"))
+    result = with_chosen(result, content, chosen, None)
+
+    assert read(result, "note") == "z" * 3_000
+    with pytest.raises(NeedsPayload):
+        str(look_up(read(result, "lines"), 2))
 
 
 PIPELINE = """

@@ -61,6 +61,22 @@ async def test_tasks_and_results_are_named() -> None:
     assert load.task_count == 2
 
 
+async def test_the_result_of_a_lone_tool_is_its_steps() -> None:
+    trace = await traced(
+        "load",
+        STARTED,
+        enter("load"),
+        issued(),
+        claimed(),
+        called(task="load", effect="fired"),
+        completed(result=kept(1)),
+    )
+
+    (visit,) = trace.visits
+    assert [task.result for task in visit.tasks] == [visit.result]
+    assert visit.result is not None
+
+
 async def test_a_task_that_failed_says_why() -> None:
     call = CallFailed(step=StepName("load"), error=FAILURE, task="pay", effect="fired")
     trace = await traced("load", STARTED, enter("load"), issued(), at(call, command_id=COMMAND))
