@@ -176,6 +176,8 @@ class RunAgain:
         work = await self._frame_work(named, event, before)
         if work is None:
             return "the log does not say which rows it was made of"
+        if work.mode == "cursor":
+            return "a cursor claimed its rows, and claims none again"
         playbook = await self._history.playbooks.load(named.scope, work.playbook_digest)
         end = await self._frames.run(work, playbook, FreeHold(), _REPAIR)
         if end.report.failed_rows > event.failed_rows and end.report.row_error is not None:
