@@ -209,12 +209,25 @@ def test_offering_again_extends_the_lease(cache: SharedMemoryResultCache, clock:
     assert cache.stats().entries == 1
 
 
-def test_a_sweep_leaves_other_homes_alone(tmp_path: Path, clock: HeldClock) -> None:
-    shared(opened(tmp_path, clock, home_id="home-2"))
-    clock.pass_seconds(10_000)
+def test_of_other_homes_a_sweep_takes_only_what_is_over(tmp_path: Path, clock: HeldClock) -> None:
+    others = opened(tmp_path, clock, home_id="home-2")
+    shared(others)
 
     assert opened(tmp_path, clock).sweep() == 0
-    assert opened(tmp_path, clock, home_id="home-2").sweep() == 1
+    assert others.stats().entries == 1
+    clock.pass_seconds(10_000)
+    assert opened(tmp_path, clock).sweep() == 1
+    assert others.stats().entries == 0
+
+
+def test_what_another_home_has_in_another_form_is_left_alone(
+    tmp_path: Path, clock: HeldClock
+) -> None:
+    stranger = tmp_path / "noetl-other-1-0-stranger"
+    stranger.write_bytes(b"NOETLIPC\2\0\0\0")
+    clock.pass_seconds(10_000)
+    assert opened(tmp_path, clock).sweep() == 0
+    assert stranger.exists()
 
 
 def test_what_a_sweep_cannot_make_out_goes_after_the_grace(

@@ -95,7 +95,7 @@ def open_shared_memory(settings: Settings) -> SharedMemoryResultCache:
     home = hashlib.sha256(str(Path(settings.home).resolve()).encode()).hexdigest()[:12]
     options = SharedMemoryOptions(
         home_id=home,
-        node_id=socket.gethostname(),
+        node_id=settings.node_name or socket.gethostname(),
         budget_bytes=settings.result_shared_memory_mb * MEGABYTE,
     )
     return SharedMemoryResultCache(options, utc_now)

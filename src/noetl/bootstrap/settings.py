@@ -179,6 +179,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         msgspec.Meta(description="Shared memory of a node for results; 0 shares nothing.", ge=0),
     ] = 1024
+    node_name: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The machine, the same for all who share its memory; by default its host."
+        ),
+    ] = None
     result_disk_mb: Annotated[
         int, msgspec.Meta(description="Disk of a node for results that lie elsewhere.", ge=0)
     ] = 10_240

@@ -17,6 +17,7 @@ from noetl.kernel.errors import LogReplaced, StoreUnavailable
 from noetl.kernel.ids import CommandId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.ports.object_store import ObjectFacts
+from noetl.ports.result_cache import Offering
 from noetl.results.payloads import ObjectPayloadStore
 from noetl.results.places import Place, Places
 from noetl.results.read_chain import ReadChain
@@ -163,6 +164,20 @@ async def test_a_replica_with_other_bytes_fills_in_nothing(scene: Scene) -> None
     reference = await scene.staged()
     key = await scene.key()
     await scene.replica.create(key, b"x" * (reference.byte_length or 0))
+    await scene.objects.delete(key)
+    await scene.recorded([reference])
+
+    await scene.caught_up()
+
+    assert scene.outcomes == {"missing": 1}
+    assert await scene.objects.head(key) is None
+
+
+async def test_a_layer_that_let_it_spoil_fills_in_nothing(scene: Scene) -> None:
+    reference = await scene.staged()
+    key = await scene.key()
+    spoilt = memoryview(b"x" * (reference.byte_length or 0))
+    assert scene.memory.offer(cache_key(NAME, reference), Offering(view=spoilt))
     await scene.objects.delete(key)
     await scene.recorded([reference])
 

@@ -78,10 +78,10 @@ class RegionFolder:
         with locked(self._lock_path):  # or what goes and what comes would both count
             return [each.size for each in self.listed()]
 
-    def listed(self) -> Iterator[Listed]:
+    def listed(self, prefix: str | None = None) -> Iterator[Listed]:
         with os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.startswith(self._prefix):
+                if entry.name.startswith(prefix or self._prefix):
                     with suppress(FileNotFoundError):
                         facts = entry.stat(follow_symlinks=False)
                         used = facts.st_mtime_ns // 1_000
@@ -117,8 +117,26 @@ class RegionFolder:
                 return now_micros - listed.used_micros > idle_micros
             return region.valid_micros <= now_micros or is_dead(region.producer)
 
+        removed = self._sweep_others(now_micros)
+        if not any(self.listed()):
+            return removed  # and no lock is left behind where nothing is ever shared
         with locked(self._lock_path):
-            return _unlink([each for each in self.listed() if is_over(each)])
+            return removed + _unlink([each for each in self.listed() if is_over(each)])
+
+    def _sweep_others(self, now_micros: int) -> int:
+        """A home that is gone sends nobody: what is over goes, whosever it was. Whether those who
+        wrote it live is for those to say who share their home."""
+
+        def is_over(listed: Listed) -> bool:
+            region = listed.region()
+            return not isinstance(region, str) and region.valid_micros <= now_micros
+
+        others = (
+            each
+            for each in self.listed(PREFIX)
+            if each.size and not each.path.name.startswith(self._prefix)
+        )
+        return _unlink([each for each in others if is_over(each)])
 
 
 def _free(listed: list[Listed], excess: int, now_micros: int, idle_since: int) -> int | None:
