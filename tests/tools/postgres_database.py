@@ -7,7 +7,7 @@ import pytest
 
 from noetl.domain.credential import OpenCredential
 from noetl.kernel.canonical_json import check_plain, encode
-from noetl.ports.tool import ToolFailed
+from noetl.ports.tool import ToolFailed, ToolResult
 from noetl.tools.postgres import PostgresTool
 from tests.tools.tool_calls import call
 
@@ -25,15 +25,18 @@ class Database:
         }
 
     async def run(self, query: Any, **parameters: Any) -> Any:
-        credential = OpenCredential(name="pg", type="postgres", data=self.fields)
-        timeout = parameters.pop("timeout_seconds", None)
-        parameters = {"query": query, **parameters}
-        result = await self.tool.run(
-            call("postgres", parameters, credentials={"": credential}, timeout_seconds=timeout)
-        )
+        result = await self.result(query, **parameters)
         check_plain(result.value)
         encode(result.value)
         return result.value
+
+    async def result(self, query: Any, **parameters: Any) -> ToolResult:
+        credential = OpenCredential(name="pg", type="postgres", data=self.fields)
+        timeout = parameters.pop("timeout_seconds", None)
+        parameters = {"query": query, **parameters}
+        return await self.tool.run(
+            call("postgres", parameters, credentials={"": credential}, timeout_seconds=timeout)
+        )
 
     async def failure(self, query: Any, **parameters: Any) -> ToolFailed:
         with pytest.raises(ToolFailed) as raised:

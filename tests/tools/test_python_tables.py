@@ -8,17 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from noetl.domain.naming.result_name import ResultName
-from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.ports.tool import ToolFailed, ToolResult
 from noetl.results import lazily
 from noetl.results.feather import ENCODER
 from noetl.results.stored_table import StoredTable
 from noetl.results.table_writer import TableWriter
-from noetl.templates.table_rows import TableRows
 from noetl.tools.python import PythonTool
 from tests.tools.calls import call, services
+from tests.tools.stored_tables import stored_rows
 
 MAKE = """
 import pyarrow as pa
@@ -137,29 +135,11 @@ async def test_what_cannot_be_recorded_is_said_and_leaves_no_file(
 ROWS = [{"id": number, "mixed": number if number % 2 else "even"} for number in range(1_000)]
 
 
-async def given_rows(tool: PythonTool, folder: Path) -> TableRows:
-    """As the interpreter passes a large table on."""
-    store = tool._services.results
-    name = ResultName(
-        tenant=DEFAULT_SCOPE.tenant_id,
-        project=DEFAULT_SCOPE.organization_id,
-        execution_id=ExecutionId("7"),
-        step=StepName("s"),
-    )
-    recorded = await store.record(name, ROWS, inline_bytes_max=0)  # type: ignore[attr-defined]
-    content = await store.content(  # type: ignore[call-arg]
-        DEFAULT_SCOPE, name.uri, recorded.reference, lazily=True
-    )
-    rows = content["value"]
-    assert isinstance(rows, TableRows)
-    return rows
-
-
 async def test_code_gets_stored_tables_as_arrow_or_as_rows(
     tool: PythonTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lazily, "LAZY_BYTES_MIN", 0)
-    rows = await given_rows(tool, tmp_path)
+    rows = await stored_rows(tool._services, DEFAULT_SCOPE, ROWS)
     given = {"rows": rows, "inner": {"again": rows}, "n": 3}
 
     plain = await run(tool, "result = [rows[1], inner['again'] == rows, len(rows)]", given)

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from noetl.kernel.ids import ExecutionId
-from noetl.ports.tool import ToolCall, ToolResult
+from noetl.ports.tool import ToolCall, ToolResult, ToolTable
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.credential_fields import secrets_of
 from noetl.tools.duckdb_session import DuckdbSession, LockedElsewhere
+from noetl.tools.duckdb_tables import tables_of
 from noetl.tools.failures import failed
 from noetl.tools.sql_parameters import bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, combined
 from noetl.tools.sql_statements import DUCKDB
 from noetl.tools.sql_threads import FileLocks, SqlThreads
+from noetl.tools.table_inputs import table_inputs
 
 MEMORY = ":memory:"
 FILE_NAME = "tables.duckdb"
@@ -31,6 +33,7 @@ LOCK_SECONDS = 0.1
 
 class DuckdbTool:
     waits = False
+    takes_tables = True
 
     def __init__(self, services: ToolServices) -> None:
         self._clock = services.clock
@@ -44,16 +47,24 @@ class DuckdbTool:
     async def run(self, call: ToolCall) -> ToolResult:
         statements = await bound_statements(call.parameters, DUCKDB)
         path = await self._path(call)
-        session = DuckdbSession(path, statements, call.credentials, secrets_of(call))
+        given = call.parameters.get("tables") or {}
         try:
-            async with asyncio.timeout(call.timeout_seconds):
-                outcomes = await self._outcomes(path, session)
+            async with (
+                table_inputs(given, self._services, call.scope) as files,
+                asyncio.timeout(call.timeout_seconds),
+            ):
+                session = DuckdbSession(path, statements, call.credentials, secrets_of(call))
+                session.tables = tables_of(given, files)
+                session.scratch = self._services.folder
+                outcomes, table = await self._outcomes(path, session)
         except TimeoutError:
             raise failed(
                 "db_timeout",
                 f"the SQL took longer than {call.timeout_seconds:g} s and was stopped;"
                 " raise `timeout`, or make the query faster",
             ) from None
+        if table is not None:
+            return ToolResult(table=table)
         told = [item.statement for item in statements]
         return ToolResult(value=combined(told, outcomes, prefer_rows=True))
 
@@ -69,7 +80,9 @@ class DuckdbTool:
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
         return str(path)
 
-    async def _outcomes(self, path: str, session: DuckdbSession) -> list[Outcome]:
+    async def _outcomes(
+        self, path: str, session: DuckdbSession
+    ) -> tuple[list[Outcome], ToolTable | None]:
         async with nullcontext() if path == MEMORY else self._locks.holding(path):
             for _ in range(LOCK_TRIES_MAX):
                 try:

@@ -2,25 +2,31 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
 from noetl.domain.credential import OpenCredential
+from noetl.ports.tool import ToolTable
 from noetl.templates.secret import Secret
 from noetl.tools.duckdb_credentials import statements_for
 from noetl.tools.duckdb_failures import duckdb_failure, extension_missing, is_locked_elsewhere
+from noetl.tools.duckdb_tables import Given, arrow_table, is_arrow_enough, read_batches
 from noetl.tools.failures import failed
 from noetl.tools.sql_parameters import BoundStatement
 from noetl.tools.sql_results import Outcome, change_outcome, plain, rows_outcome
 from noetl.tools.sql_statements import Statement, controls_transaction
+from noetl.tools.sql_tables import FETCH_ROWS, ResultRows
 from noetl.tools.sql_threads import Interruption
 
 CONFIGURATION: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "true",
+    # Tables are those of the database and of the task, never variables of this program.
+    "python_enable_replacements": "false",
     # A second lock on the same door: INSTALL would look here, and here is nothing.
     "custom_extension_repository": "/nonexistent",
 }
@@ -49,8 +55,10 @@ class DuckdbSession:
         self._statements = statements
         self._credentials = credentials
         self._secrets = secrets
+        self.tables: Mapping[str, Given] = {}  # to be queried under these names
+        self.scratch: Path | None = None  # for files of large results; None: all of them are lists
 
-    def run(self, interruption: Interruption) -> list[Outcome]:
+    def run(self, interruption: Interruption) -> tuple[list[Outcome], ToolTable | None]:
         interruption.check()
         try:
             opened = duckdb.connect(self._path, config=CONFIGURATION)
@@ -72,11 +80,31 @@ class DuckdbSession:
             _check_installed(connection, extension)
             connection.execute(f"LOAD {extension}")
             connection.execute(sql)
+        for name, given in self.tables.items():
+            connection.register(name, arrow_table(name, given))
 
     def _run_all(
         self, connection: "duckdb.DuckDBPyConnection", interruption: Interruption
-    ) -> list[Outcome]:
+    ) -> tuple[list[Outcome], ToolTable | None]:
         outcomes: list[Outcome] = []
+        told = [item.statement for item in self._statements]
+        rows = None if self.scratch is None else ResultRows(self.scratch, told, outcomes)
+        try:
+            self._run_each(connection, interruption, outcomes, rows)
+        except BaseException:
+            if rows is not None:
+                rows.discard()
+            raise
+        return outcomes, None if rows is None else rows.table
+
+    def _run_each(
+        self,
+        connection: "duckdb.DuckDBPyConnection",
+        interruption: Interruption,
+        outcomes: list[Outcome],
+        rows: ResultRows | None,
+    ) -> None:
+        """Of the last statement the rows may be too many for a list."""
         one = _is_one_transaction([item.statement for item in self._statements])
         if one:
             connection.execute("BEGIN")
@@ -84,7 +112,9 @@ class DuckdbSession:
         for index, bound in enumerate(self._statements):
             interruption.check()
             try:
-                outcomes.append(run_statement(connection, bound))
+                is_last = index == len(self._statements) - 1
+                sink = rows if is_last else None
+                outcomes.append(run_statement(connection, bound, sink, interruption.check))
             except duckdb.Error as error:
                 several = index if len(self._statements) > 1 else None
                 raise duckdb_failure(error, self._secrets, several) from None
@@ -96,7 +126,6 @@ class DuckdbSession:
                 "schema",
                 "the SQL began a transaction and did not end it, so it was undone; add COMMIT",
             )
-        return outcomes
 
 
 def _interrupt(connection: "duckdb.DuckDBPyConnection") -> None:
@@ -117,14 +146,19 @@ def _blocks_after(statement: Statement, before: int) -> int:
     return 1 if statement.words[0] in ("BEGIN", "START") else 0
 
 
-def run_statement(connection: "duckdb.DuckDBPyConnection", bound: BoundStatement) -> Outcome:
+def run_statement(
+    connection: "duckdb.DuckDBPyConnection",
+    bound: BoundStatement,
+    sink: ResultRows | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Outcome:
     words = bound.statement.words
     if "INSTALL" in words[:2]:
         return _installed(connection, bound.text)
     arguments = list(bound.arguments) or None
     kinds = [parsed.type.name for parsed in connection.extract_statements(bound.text)]
     if kinds == ["SELECT"]:
-        return _selected(connection, bound.text, arguments)
+        return _selected(connection, bound.text, arguments, (sink, check))
     connection.execute(bound.text, arguments)
     columns = _columns(connection)
     if columns == ["Count"] and "RETURNING" not in words:
@@ -140,10 +174,17 @@ def _columns(connection: "duckdb.DuckDBPyConnection") -> list[str]:
 
 
 def _selected(
-    connection: "duckdb.DuckDBPyConnection", text: str, arguments: list[Any] | None
+    connection: "duckdb.DuckDBPyConnection",
+    text: str,
+    arguments: list[Any] | None,
+    into: tuple[ResultRows | None, Callable[[], None]],
 ) -> Outcome:
     """Rows; values that the driver would give only with loss are asked for as text."""
     described = _described(connection, text, arguments)
+    sink, check = into
+    if sink is not None and is_arrow_enough(described):
+        sink.begin([name for name, _ in described])
+        return read_batches(connection.sql(text, params=arguments), sink, check)
     readings = [_reading(kind) for _, kind in described]
     if any(template != "{}" for template, _ in readings):
         short = [f"c{index}" for index in range(len(readings))]
@@ -154,11 +195,17 @@ def _selected(
     connection.execute(text, arguments)
     columns = [name for name, _ in described] or _columns(connection)
     readers = [reader for _, reader in readings] or [plain] * len(columns)
-    rows = (
-        [reader(value) for reader, value in zip(readers, row, strict=True)]
-        for row in connection.fetchall()
-    )
-    return rows_outcome(columns, rows)
+
+    def read(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+        return [[reader(value) for reader, value in zip(readers, row, strict=True)] for row in rows]
+
+    if sink is None:
+        return rows_outcome(columns, read(connection.fetchall()))
+    sink.begin(columns)
+    while rows := connection.fetchmany(FETCH_ROWS):
+        check()
+        sink.add(read(rows))
+    return sink.outcome()
 
 
 def _described(

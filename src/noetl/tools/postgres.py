@@ -18,10 +18,11 @@ from noetl.tools.credential_fields import PostgresFields, postgres_fields, secre
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS, postgres_failure
 from noetl.tools.postgres_pools import Connection, PostgresPools, pool_options
-from noetl.tools.postgres_values import coerced, plain_row
+from noetl.tools.postgres_values import coerced, hints_of, plain_row
 from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, change_outcome, combined, rows_outcome
 from noetl.tools.sql_statements import POSTGRES, Statement, controls_transaction
+from noetl.tools.sql_tables import FETCH_ROWS, ResultRows
 
 _CONNECTION = (
     "db_host", "db_port", "db_user", "db_password", "db_name", "sslmode", "schema",
@@ -35,7 +36,7 @@ class PostgresTool:
     waits = False
 
     def __init__(self, services: ToolServices) -> None:
-        del services
+        self._folder = services.folder
         self._pools = PostgresPools()
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
@@ -46,27 +47,39 @@ class PostgresTool:
         for item in statements:
             _check_copy(item.statement)
         secrets = secrets_of(call)
+        outcomes: list[Outcome] = []
+        told = [item.statement for item in statements]
+        rows = ResultRows(self._folder, told)
         try:
             async with asyncio.timeout(call.timeout_seconds):
-                outcomes = await self._outcomes(call, statements, secrets)
+                outcomes += await self._outcomes(call, statements, secrets, rows)
         except TimeoutError:
             raise failed(
                 "db_timeout",
                 f"the SQL took longer than {call.timeout_seconds:g} s and was cancelled;"
                 " raise `timeout`, or make the query faster",
             ) from None
-        return ToolResult(value=combined([item.statement for item in statements], outcomes))
+        finally:
+            if not outcomes:
+                await asyncio.to_thread(rows.discard)
+        if rows.table is not None:
+            return ToolResult(table=rows.table)
+        return ToolResult(value=combined(told, outcomes))
 
     async def close(self) -> None:
         await self._pools.close()
 
     async def _outcomes(
-        self, call: ToolCall, statements: Sequence[BoundStatement], secrets: list[Secret]
+        self,
+        call: ToolCall,
+        statements: Sequence[BoundStatement],
+        secrets: list[Secret],
+        rows: ResultRows,
     ) -> list[Outcome]:
         options = pool_options(call.parameters.get("pool"))
         try:
             async with self._pools.session(connection_fields(call), options) as session:
-                outcomes = await run_statements(session, statements, secrets)
+                outcomes = await run_statements(session, statements, secrets, rows)
                 await _check_ended(session)
                 return outcomes
         except DRIVER_ERRORS as error:
@@ -84,15 +97,25 @@ def connection_fields(call: ToolCall) -> PostgresFields:
 
 
 async def run_statements(
-    session: Connection, statements: Sequence[BoundStatement], secrets: list[Secret]
+    session: Connection,
+    statements: Sequence[BoundStatement],
+    secrets: list[Secret],
+    rows: ResultRows | None = None,
 ) -> list[Outcome]:
-    """All of them, or none. Raises ToolFailed."""
+    """All of them, or none. `rows` takes what the last one reads, however much that is.
+
+    Raises ToolFailed.
+    """
     outcomes: list[Outcome] = []
     one = _is_one_transaction([item.statement for item in statements])
     async with session.transaction() if one else nullcontext():
         for index, statement in enumerate(statements):
             try:
-                outcomes.append(await _run_one(session, statement))
+                if rows is not None and index == len(statements) - 1 and _reads(statement):
+                    rows.follow(outcomes)
+                    outcomes.append(await _read(session, statement, rows))
+                else:
+                    outcomes.append(await _run_one(session, statement))
             except DRIVER_ERRORS as error:
                 number = index if len(statements) > 1 else None
                 raise postgres_failure(error, secrets, number) from None
@@ -118,6 +141,31 @@ async def _run_one(session: Connection, bound: BoundStatement) -> Outcome:
     status = prepared.get_statusmsg() or ""
     count = status.rpartition(" ")[2]
     return change_outcome(int(count) if count.isdigit() else 0, status)
+
+
+def _reads(bound: BoundStatement) -> bool:
+    """Whether it may be read in pieces, which takes a transaction."""
+    return bound.statement.words[:1] in (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",))
+
+
+async def _read(session: Connection, bound: BoundStatement, rows: ResultRows) -> Outcome:
+    prepared = await session.prepare(bound.text)
+    columns = prepared.get_attributes()
+    if not columns:  # a SELECT without columns, or WITH … INSERT
+        return await _run_one(session, bound)
+    rows.begin([each.name for each in columns], hints_of(columns))
+    values = zip(bound.arguments, prepared.get_parameters(), strict=True)
+    arguments = [coerced(value, kind.name) for value, kind in values]
+    async with nullcontext() if session.is_in_transaction() else session.transaction():
+        cursor = await prepared.cursor(*arguments)
+        fetched = await cursor.fetch(FETCH_ROWS)
+        if len(fetched) < FETCH_ROWS:
+            rows.add(list(map(plain_row, fetched)))  # few rows are not worth a thread
+            return rows.outcome()
+        while fetched:
+            await asyncio.to_thread(lambda batch: rows.add(list(map(plain_row, batch))), fetched)
+            fetched = await cursor.fetch(FETCH_ROWS)
+        return await asyncio.to_thread(rows.outcome)
 
 
 def _check_copy(statement: Statement) -> None:

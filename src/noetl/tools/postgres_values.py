@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias
@@ -44,6 +44,21 @@ async def set_codecs(session: Session) -> None:
 
 def _to_json(value: Any) -> bytes:
     return msgspec.json.encode(value)
+
+
+_ARROW_TYPES = {
+    **dict.fromkeys(("int2", "int4", "int8", "oid"), "int64"),
+    **dict.fromkeys(("float4", "float8"), "float64"),
+    "bool": "bool",
+    **dict.fromkeys(("text", "varchar", "bpchar", "name", "uuid", "bytea"), "string"),
+    **dict.fromkeys(("timestamp", "timestamptz", "date", "time", "timetz", "interval"), "string"),
+}
+
+
+def hints_of(columns: Iterable["asyncpg.Attribute"]) -> dict[str, str]:
+    """Types of Arrow for columns that may begin with nothing; others are told by their values."""
+    named = ((column.name, _ARROW_TYPES.get(column.type.name)) for column in columns)
+    return {name: kind for name, kind in named if kind is not None}
 
 
 def plain_row(row: "asyncpg.Record") -> list[Any]:
