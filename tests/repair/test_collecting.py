@@ -1,6 +1,5 @@
 """Only the orphan goes, in a folder and in a bucket, and a killed collection can be run again."""
 
-
 import msgspec
 import pytest
 
