@@ -16,6 +16,7 @@ from noetl.templates.layered import Layered, PipelineResult, StoredResult, plain
 from noetl.templates.reference import Reference
 from noetl.templates.render import Needs, Verdict, judge, render
 from noetl.templates.secret import masked
+from noetl.templates.table_rows import TableRows
 
 
 def evaluated(value: Any, bindings: Bindings) -> Any:
@@ -70,4 +71,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value
+    return value.listed() if isinstance(value, TableRows) else value

@@ -52,7 +52,7 @@ class Gathering:
     ) -> dict[str, Any]:
         known = references_of(state.results)
         return {
-            uri: await self._results.content(scope, uri, known.get(uri))
+            uri: await self._results.content(scope, uri, known.get(uri), lazily=True)
             for uri in sorted({need.payload for need in needs})
         }
 
