@@ -159,6 +159,24 @@ async def test_the_materializer_brings_back_what_only_the_replica_has(
     assert hashlib.sha256(primary.read_bytes()).digest() == expected.digest()
 
 
+async def test_what_nobody_has_is_listed(settings: Settings) -> None:
+    async with running_api(settings) as api:
+        name = await made(api)
+        assert await api.get("/api/results/unfilled") == {"results": [], "count": 0}
+    nothing_near = msgspec.structs.replace(settings, result_shared_memory_mb=0, result_memory_mb=0)
+    async with open_platform_of(nothing_near) as platform:
+        await platform.objects.delete(physical_key(name, settings.placement, "feather"))
+        await platform.projections.clear()
+        materializer = Materializer(platform.log, platform.projections, platform.results)
+        while await materializer.advance():
+            pass
+    async with running_api(nothing_near) as api:
+        told = await api.get("/api/results/unfilled")
+    assert told["count"] == 1
+    assert told["results"][0]["outcome"] == "missing"
+    assert told["results"][0]["reference"]["uri"] == name.uri
+
+
 async def test_numbers_of_results_are_shown(api: Api) -> None:
     name = await made(api)
     await api.get("/api/result/resolve", ref=name.uri)

@@ -1,5 +1,6 @@
 """A report counts whatever the names in it are; what they are is told."""
 
+import msgspec
 import pytest
 
 from noetl.domain.events.values import Result, ResultReference
@@ -7,9 +8,20 @@ from noetl.domain.work import Call, CommandReport, FrameReport
 from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StageId, WorkerId
 from noetl.results.counts import ResultCounts
 from noetl.runtime.report_names import count_called, count_reported
+from noetl.testing.desk_words import ended
+from tests.unit.runtime.desk_scene import WORKER, Scene
 
 GOOD = "noetl://default/default/results/7012345678901234567/load/0/0/1@1"
 EXECUTION = ExecutionId("7012345678901234567")
+
+ONE_STEP = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: one, path: tests/one}
+workflow:
+  - step: start
+    tool: {kind: http, url: u}
+"""
 
 
 def result(uri: str) -> Result:
@@ -54,3 +66,16 @@ def test_what_is_no_name_is_counted_and_refused_by_nobody(uri: str) -> None:
     )
     count_reported(counts, frame)
     assert counts.accepted == {"malformed": 3}
+
+
+async def test_a_report_with_a_name_that_means_nothing_is_recorded_like_any_other() -> None:
+    scene = Scene()
+    execution = await scene.start(ONE_STEP)
+    work = await scene.claim_one()
+    await scene.report(msgspec.structs.replace(ended(work, WORKER), result=result("noetl://x")))
+    await scene.coordinator.drain()
+
+    assert await scene.status(execution) == "COMPLETED"
+    (completed,) = await scene.of(execution, "command.completed")
+    assert completed.result.reference.uri == "noetl://x"
+    assert scene.results.counts.accepted == {"malformed": 1}

@@ -15,10 +15,13 @@ from noetl.kernel.errors import NameInvalid, PayloadMissing
 from noetl.results.dataset import ROWS
 from noetl.results.store import ResultStore
 from noetl.results.writer import EXTENSIONS
+from noetl.runtime.materializer import Materializer, UnfilledResult
 from noetl.templates.recorded import LOOP, TASKS, VALUE
 
 RESOLVED_BYTES_MAX = 64 * 1024 * 1024
 """What one answer may hold decoded; whoever wants more asks for the plan and reads the object."""
+
+UNFILLED_SHOWN_MAX = 1_000
 
 _MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
@@ -32,6 +35,11 @@ class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 class ReferenceQuery(msgspec.Struct, frozen=True, kw_only=True):
     ref: str
+
+
+class Unfilled(msgspec.Struct, frozen=True, kw_only=True):
+    results: tuple[UnfilledResult, ...]
+    count: int  # of all of them
 
 
 async def plan(asked: Asked[Nothing, PlanQuery]) -> AccessPlan:
@@ -67,6 +75,14 @@ async def value(asked: Asked[Nothing, ReferenceQuery]) -> Any:
     return _bare(await results.content(asked.scope, uri))
 
 
+async def unfilled(asked: Asked[Nothing, Nothing]) -> Unfilled:
+    """What the materializer found missing or damaged, and could not fill in."""
+    services = asked.services
+    materializer = Materializer(services.log, services.projections, services.results)
+    found = await materializer.unfilled(asked.scope)
+    return Unfilled(results=tuple(found[:UNFILLED_SHOWN_MAX]), count=len(found))
+
+
 async def _found(results: ResultStore, made: AccessPlan) -> AccessPlan:
     """With the key of the encoding that is there."""
     for key in made.keys:
@@ -91,6 +107,12 @@ def _bare(content: Any) -> Any:
 
 
 ROUTES = (
+    get(
+        "/api/results/unfilled",
+        "Results that events name and the store lacks",
+        unfilled,
+        gives=Unfilled,
+    ),
     get(
         "/api/results/resolve",
         "Where a result can be had, the best place first",
