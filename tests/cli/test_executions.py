@@ -52,6 +52,16 @@ def test_events_come_page_by_page_and_by_type(shell: Shell, hello: str) -> None:
     assert exit_["envelope"]["event_type"] == "step.exit"
 
 
+def test_all_events_are_had_in_one_go(shell: Shell, hello: str) -> None:
+    page = shell.noetl("executions", "events", hello, "--limit", "3")
+    assert page.stderr == "more: --after 3, or --all\n"
+    whole = shell.noetl("executions", "events", hello, "--all", "--limit", "3", "--json")
+    told = [json.loads(line)["envelope"] for line in whole.stdout.splitlines()]
+    count = shell.json("executions", "show", hello)["event_count"]
+    assert [envelope["stream_version"] for envelope in told] == list(range(1, count + 1))
+    assert whole.stderr == ""
+
+
 def test_explain_speaks_plainly(shell: Shell, hello: str) -> None:
     assert shell.noetl("explain", hello).stdout.startswith("It completed in step start")
     assert shell.json("explain", hello)["status"] == "COMPLETED"
@@ -139,6 +149,9 @@ def test_what_was_left_can_be_paused_resumed_and_cancelled(tmp_path: Path) -> No
     assert shell.noetl("executions", "cancel", execution).returncode == 1
     answer = shell.json("executions", "cancel", execution, "--yes", "--reason", "enough")
     assert answer["cancelled"] == [execution]
+    shown = shell.noetl("executions", "show", execution).stdout
+    assert "reason     enough" in shown
+    assert "None" not in shown
     over = shell.noetl("executions", "resume", execution)
     assert over.returncode == 1
     assert over.stderr.startswith("state_refuses: ")

@@ -123,6 +123,19 @@ def test_replay_at_a_position_shows_what_was_open(shell: Shell, execution: str) 
     assert answer["report"]["stream_version"] == 5
 
 
+def test_a_point_before_the_beginning_is_said_to_be_one(shell: Shell, execution: str) -> None:
+    early = ("replay", "state", execution, "--at", "time=2020-01-01T00:00:00Z")
+    done = shell.noetl(*early)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "nothing had happened at that point: its first event is at position=" in done.stderr
+    answer = json.loads(shell.noetl(*early, "--json").stdout)
+    assert answer["report"]["event_count"] == 0
+
+
+def test_a_sound_log_has_no_faults(shell: Shell, execution: str) -> None:
+    assert "faults         none\n" in shell.noetl("log", "verify").stdout
+
+
 def test_verify_prints_a_certificate(shell: Shell, execution: str) -> None:
     certificate = json.loads(shell.noetl("replay", "verify", execution, "--json").stdout)
     assert certificate["proved"] is True
@@ -178,5 +191,6 @@ def test_a_damaged_log_is_found_and_not_replayed(tmp_path: Path) -> None:
 
     assert verified.returncode == 1
     assert json.loads(verified.stdout)["faults"][0]["kind"] == "checksum"
+    assert "  checksum at position 6: " in shell.noetl("log", "verify").stdout
     assert replayed.returncode == 1
     assert "event_corrupt" in replayed.stderr

@@ -167,7 +167,34 @@ def test_time_that_is_over_leaves_the_execution_to_the_next_start(shell: Shell) 
         "run", "slow.yaml", "--set", f"file={shell.folder}/begun", "--json", "--timeout", "2"
     )
     assert done.returncode == 3
-    execution = json.loads(done.stdout)["execution_id"]
+    answer = json.loads(done.stdout)
+    execution = answer.pop("execution_id")
+    nothing_yet = ("result", "error", "events", "duration_seconds")
+    assert answer == {"status": "RUNNING", **dict.fromkeys(nothing_yet)}
     assert "noetl executions resume" in done.stderr
     (shell.folder / "begun.go").touch()
     assert shell.json("executions", "resume", execution)["result"] == "went"
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("whoo=Ada", "did you mean who"),
+        ("whoo.deep=1", "did you mean who"),
+        ("colour=red", "it has who, sign"),
+    ],
+)
+def test_a_setting_that_nobody_reads_is_doubted_and_still_taken(
+    shell: Shell, setting: str, says: str
+) -> None:
+    done = shell.noetl("run", shell.write("hello.yaml", HELLO), "--set", setting, "--quiet")
+    assert done.returncode == 0
+    name = setting.partition("=")[0].partition(".")[0]
+    assert f"warning: --set {name}: the playbook reads no such name; {says}" in done.stderr
+
+
+def test_a_setting_that_a_template_reads_is_not_doubted(shell: Shell) -> None:
+    text = HELLO.replace("{{ workload.who }}", "{{ workload.guest | default(workload.who) }}")
+    done = shell.noetl("run", shell.write("hello.yaml", text), "--set", "guest=Ada")
+    assert "hello Ada!" in done.stdout
+    assert "warning" not in done.stderr

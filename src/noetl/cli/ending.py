@@ -3,6 +3,7 @@
 from typing import Any
 
 from noetl.cli.output import count, print_json, print_value, seconds_shown, shown, tell
+from noetl.kernel.ids import ExecutionId
 from noetl.runtime.executions import Outcome
 
 EXIT_DONE = 0
@@ -25,10 +26,10 @@ def report(outcome: Outcome, *, as_json: bool, is_quiet: bool) -> int:
     return EXIT_FAILED
 
 
-def left(execution: str, goes_on: str, *, as_json: bool) -> int:
-    """It has not ended; we leave it."""
+def left(execution: ExecutionId, status: str, goes_on: str, *, as_json: bool) -> int:
+    """It has not ended; we leave it. The object has the fields of one that has ended."""
     if as_json:
-        print_json({"execution_id": execution, "status": "RUNNING"})
+        print_json(_plain(Outcome(execution_id=execution, status=status)))
     tell(f"left: execution {execution} has not ended; {goes_on}")
     tell(f"next: noetl executions show {execution}")
     return EXIT_TRY_AGAIN
@@ -41,7 +42,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "status": outcome.status,
         "result": outcome.result,
         "error": None if error is None else {"step": outcome.step, **_error(outcome)},
-        "events": outcome.events,
+        "events": outcome.events or None,
         "duration_seconds": outcome.duration_seconds,
     }
 

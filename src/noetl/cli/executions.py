@@ -107,7 +107,7 @@ def show(execution: ExecutionId, as_json: bool) -> None:
             "steps": ", ".join(f"{name} {status.lower()}" for name, status in steps.items())
             or None,
             **{f"loop {each.step}": _loop(each) for each in view.loop_progress},
-            "error": None if view.error is None else f"{view.error_kind}: {view.error}",
+            **_why(view),
         }
     )
     for command in _next(view):
@@ -119,26 +119,34 @@ def show(execution: ExecutionId, as_json: bool) -> None:
 @click.option("--type", "event_type", help="Only events of this type, e.g. step.exit.")
 @click.option("--after", "after_version", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--limit", type=click.IntRange(1, PAGE_EVENTS_MAX), default=100, show_default=True)
+@click.option("--all", "is_all", is_flag=True, help="All of them, whatever the limit.")
 @options.as_json_lines
-def events(execution: ExecutionId, as_json: bool, **given: Any) -> None:
+def events(execution: ExecutionId, as_json: bool, is_all: bool, **given: Any) -> None:
     """Show what happened, event by event.
+
+    A page at a time: stderr says how to get the next one.
 
     \b
     noetl executions events ID --type step.exit --json
+    noetl executions events ID --all --json
     """
-    recorded = asyncio.run(_events(execution, given))
-    for each in recorded:
-        envelope = each.envelope
-        if as_json:
-            print_json({"envelope": envelope, "event": each.event})
-            continue
-        step = getattr(each.event, "step", None) or ""
-        say(
-            f"{envelope.stream_version:>6}  {envelope.event_time}"
-            f"  {shown(envelope.event_type):<22}  {shown(step)}".rstrip()
-        )
-    if len(recorded) == given["limit"]:
-        tell(f"more: --after {recorded[-1].envelope.stream_version}")
+    if is_all:
+        given["limit"] = PAGE_EVENTS_MAX
+    last = asyncio.run(_events(execution, given, is_all=is_all, as_json=as_json))
+    if last is not None:
+        tell(f"more: --after {last}, or --all")
+
+
+def _print_event(recorded: RecordedEvent, as_json: bool) -> None:
+    envelope = recorded.envelope
+    if as_json:
+        print_json({"envelope": envelope, "event": recorded.event})
+        return
+    step = getattr(recorded.event, "step", None) or ""
+    say(
+        f"{envelope.stream_version:>6}  {envelope.event_time}"
+        f"  {shown(envelope.event_type):<22}  {shown(step)}".rstrip()
+    )
 
 
 @executions.command()
@@ -161,6 +169,13 @@ def effects(execution: ExecutionId, as_json: bool) -> None:
         f"{counts.fired:,} fired, {counts.adopted:,} of them adopted,"
         f" {counts.repeated:,} ran again, {counts.in_doubt:,} in doubt"
     )
+
+
+def _why(view: ExecutionView) -> dict[str, str | None]:
+    """A person who cancels gives a reason, and that is no error."""
+    if view.error_kind is None:
+        return {"error" if view.status != "CANCELLED" else "reason": view.error}
+    return {"error": f"{view.error_kind}: {view.error}"}
 
 
 def _spent(view: ExecutionView) -> str | None:
@@ -218,6 +233,17 @@ async def _effects(execution: ExecutionId) -> list[EffectEntry]:
         return await executions.effects(scope, execution)
 
 
-async def _events(execution: ExecutionId, given: dict[str, Any]) -> list[RecordedEvent]:
+async def _events(
+    execution: ExecutionId, given: dict[str, Any], *, is_all: bool, as_json: bool
+) -> int | None:
+    """Printed page by page, so that memory holds one; the last version when there may be more."""
     async with _reading(load_settings()) as (executions, scope):
-        return await executions.events(scope, execution, **given)
+        while True:
+            page = await executions.events(scope, execution, **given)
+            for recorded in page:
+                _print_event(recorded, as_json)
+            if len(page) < given["limit"]:
+                return None
+            given = {**given, "after_version": page[-1].envelope.stream_version}
+            if not is_all:
+                return page[-1].envelope.stream_version

@@ -69,6 +69,11 @@ class Following:
             if rows:  # shown at once: the next event may change them
                 self.display.show(rows)
 
+    @property
+    def status(self) -> str:
+        """Of an execution that has not ended, as far as its events came."""
+        return "PAUSED" if self.progress.status == "PAUSED" else "RUNNING"
+
     @contextmanager
     def shown(self) -> Iterator[None]:
         self.display.begin()

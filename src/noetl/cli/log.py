@@ -8,12 +8,12 @@ import msgspec
 
 from noetl.bootstrap.platform import open_platform
 from noetl.bootstrap.settings import load_settings
-from noetl.cli.output import print_fields, print_json, say, shown
+from noetl.cli.output import print_fields, print_json, say, shown, tell
 from noetl.domain.log import StoredEvent
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.runtime.replay import Replay, ReplayRequest
-from noetl.runtime.verify_log import verify_log
+from noetl.runtime.verify_log import LogReport, verify_log
 from noetl.wire.codec import open_stored
 
 POSITION_MAX = 2**63 - 1
@@ -114,5 +114,23 @@ async def _verify(as_json: bool) -> int:
     if as_json:
         print_json(report)
     else:
-        print_fields(msgspec.to_builtins(report))
+        _print_report(report)
     return 0 if report.is_sound else 1
+
+
+def _print_report(report: LogReport) -> None:
+    print_fields(
+        {
+            "log": report.identity,
+            "streams": report.streams,
+            "events": report.events,
+            "last position": report.last_position,
+            "faults": report.fault_count or "none",
+        }
+    )
+    for fault in report.faults:
+        say(f"  {shown(fault.kind)} at position {fault.position}: {shown(fault.message)}")
+    if report.fault_count > len(report.faults):
+        say(f"  … and {report.fault_count - len(report.faults)} more")
+    if not report.is_sound:
+        tell("next: bring the log back from a copy; nothing here repairs events")

@@ -9,13 +9,14 @@ import msgspec
 
 from noetl.bootstrap.platform import open_platform
 from noetl.bootstrap.settings import load_settings
-from noetl.cli.output import print_fields, print_json
+from noetl.cli.output import print_fields, print_json, tell
 from noetl.domain.execution.accumulator import drop_row
 from noetl.domain.log import AtEvent, AtPosition, AtTime, Cutoff
 from noetl.domain.surfaces import RowCollector
 from noetl.kernel import instant
 from noetl.kernel.errors import TimeInvalid
 from noetl.kernel.ids import EventId, ExecutionId
+from noetl.ports.event_log import EventLog
 from noetl.runtime.certificate import Certificate, certify
 from noetl.runtime.payload_verification import verify_payloads
 from noetl.runtime.replay import Replay, ReplayReport, ReplayRequest
@@ -73,10 +74,12 @@ def state(
     payload that the events name.
     """
     request = _request(execution_id, cutoff)
-    answer = asyncio.run(_state(request, extras))
+    answer, beginning = asyncio.run(_state(request, extras))
+    if beginning is not None:
+        tell(f"nothing had happened at that point: its first event is at {beginning}")
     if as_json or extras:
         print_json(answer)
-    else:
+    elif beginning is None:
         _print_report(answer["report"], answer["execution"])
     summary = answer.get("payloads", {}).get("summary", {})
     sys.exit(0 if summary.get("all_resolved", True) else 1)
@@ -108,7 +111,10 @@ def _request(execution_id: ExecutionId, cutoff: Cutoff | None) -> ReplayRequest:
     return ReplayRequest(scope=load_settings().scope, execution_id=execution_id, cutoff=cutoff)
 
 
-async def _state(request: ReplayRequest, extras: tuple[str, ...]) -> dict[str, Any]:
+async def _state(
+    request: ReplayRequest, extras: tuple[str, ...]
+) -> tuple[dict[str, Any], str | None]:
+    """The answer, and when the point is before the beginning, where that is."""
     async with open_platform(load_settings(), create=False) as platform:
         collector = RowCollector()
         engine = Replay(platform.log, platform.snapshots)
@@ -122,7 +128,13 @@ async def _state(request: ReplayRequest, extras: tuple[str, ...]) -> dict[str, A
         if "payloads" in extras:
             found = await verify_payloads(engine.events(request), platform.results)
             answer["payloads"] = msgspec.to_builtins(found)
-        return answer
+        is_empty = replayed.report.event_count == 0
+        return answer, await _beginning(platform.log, request) if is_empty else None
+
+
+async def _beginning(log: EventLog, request: ReplayRequest) -> str:
+    [first] = await log.read(request.execution_id, limit=1)
+    return f"position={first.position}, time={first.ingest_time}"
 
 
 async def _snapshot(request: ReplayRequest) -> dict[str, Any]:

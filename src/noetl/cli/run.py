@@ -18,7 +18,8 @@ from noetl.cli.output import tell
 from noetl.cli.problems import problem_line
 from noetl.cli.references import is_file, parse_reference
 from noetl.cli.runs import Runs
-from noetl.cli.values import payload_of
+from noetl.cli.values import doubts, payload_of
+from noetl.domain.playbook.model import Playbook
 from noetl.kernel.errors import EntryNotFound
 from noetl.kernel.ids import ExecutionId
 
@@ -65,15 +66,23 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     PATH@VERSION. Ctrl-C cancels; a second one leaves at once. Exit code 0 when it completed, 1 when
     it failed or was cancelled, 2 when something about the order is wrong, 3 when the time is over.
 
+    `--json` prints one object, always with the same fields: execution_id, status, result, error,
+    events and duration_seconds. When the time is over, status says RUNNING or PAUSED and the rest
+    is null; the execution goes on with the server, or at the next start.
+
     \b
     noetl run hello.yaml --set who=Ada
     noetl run guides/hello@2 --json --timeout 60
     """
     payload = payload_of(given["input_file"], given["payload"], given["settings"])
     files = [*given["others"], *([reference] if is_file(reference) else ())]
+    checked = [_checked(file, is_quiet) for file in files]
+    if is_file(reference):
+        for doubt in doubts(given["settings"], *checked[-1]):
+            tell(doubt)
     order = Order(
         reference="" if is_file(reference) else reference,
-        texts=[_checked(file, is_quiet) for file in files],
+        texts=[text for text, _ in checked],
         payload=payload,
         reach=Reach(given["server"], given["timeout"]),
         as_json=as_json,
@@ -87,16 +96,16 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     sys.exit(code)
 
 
-def _checked(file: str, is_quiet: bool) -> bytes:
+def _checked(file: str, is_quiet: bool) -> tuple[bytes, Playbook]:
     """Before anything is opened: a wrong file leaves no trace."""
     text = read_file(file)
     checked = check(text)
     for problem in checked.problems:
         if problem.severity == "error" or not is_quiet:
             tell(problem_line(file, problem))
-    if not checked.is_sound:
+    if checked.playbook is None:
         raise click.UsageError(f"{file} cannot run as it is; nothing was started")
-    return text
+    return text, checked.playbook
 
 
 async def _run(order: Order) -> int:
@@ -106,7 +115,7 @@ async def _run(order: Order) -> int:
             execution = await _started(runs, order)
             is_over = await until_over(runs, execution, following.display, order.reach.seconds_left)
         if not is_over:
-            return left(execution, runs.goes_on, as_json=order.as_json)
+            return left(execution, following.status, runs.goes_on, as_json=order.as_json)
         outcome = await runs.outcome(execution)
     return report(outcome, as_json=order.as_json, is_quiet=order.is_quiet)
 

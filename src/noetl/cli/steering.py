@@ -163,7 +163,7 @@ async def _carried_on(execution: ExecutionId, act: Act, manner: Manner) -> int:
             reach = manner.reach
             is_over = await until_over(runs, execution, following.display, reach.seconds_left)
         if not is_over:
-            return left(execution, runs.goes_on, as_json=manner.as_json)
+            return left(execution, following.status, runs.goes_on, as_json=manner.as_json)
         outcome = await runs.outcome(execution)
     return report(outcome, as_json=manner.as_json, is_quiet=manner.is_quiet)
 

@@ -1,11 +1,14 @@
 """What a run is given on the command line: `--set`, `--payload` and `--input` as one mapping."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from noetl.cli.files import read_file
+from noetl.domain.playbook.model import Playbook
+from noetl.domain.playbook.wording import nearest
 from noetl.dsl.load import load
 from noetl.dsl.nodes import to_plain
 from noetl.dsl.scalars import ScalarRefused, resolve
@@ -26,6 +29,21 @@ def payload_of(
         keys, value = parse_setting(setting)
         merged = overlaid(merged, _nested(keys, value))
     return merged
+
+
+def doubts(settings: Sequence[str], text: bytes, playbook: Playbook) -> list[str]:
+    """Settings that a playbook neither has in its workload nor mentions: slips of the pen, likely.
+
+    It runs all the same, because a template may make up the name that it reads.
+    """
+    known, said = playbook.workload, []
+    for name in dict.fromkeys(parse_setting(setting)[0][0] for setting in settings):
+        if name in known or re.search(rf"\b{re.escape(name)}\b".encode(), text):
+            continue
+        close = nearest(name, known)
+        advice = f"did you mean {close}" if close else f"it has {', '.join(known) or 'no names'}"
+        said.append(f"warning: --set {name}: the playbook reads no such name; {advice}")
+    return said
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:

@@ -51,7 +51,7 @@ async def _watch(
         with following.shown():
             why_not = await _follow(platform, settings, execution, following, timeout_seconds)
         if why_not is not None:
-            return left(execution, why_not, as_json=as_json)
+            return left(execution, following.status, why_not, as_json=as_json)
         executions = Executions(platform.log, platform.projections, platform.results)
         outcome = await executions.outcome(settings.scope, execution)
     return report(outcome, as_json=as_json, is_quiet=False)
