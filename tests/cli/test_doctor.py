@@ -19,6 +19,9 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def verdicts(answer: Any) -> dict[str, str]:
+    """Whatever is not in order says what to do, in its advice or in the error itself."""
+    for check in answer["checks"]:
+        assert check["verdict"] == "ok" or check["advice"] or "; " in check["message"], check
     return {check["name"]: check["verdict"] for check in answer["checks"]}
 
 
@@ -72,6 +75,7 @@ def test_a_wrong_setting_is_bad_and_the_rest_is_not_guessed(shell: Shell) -> Non
 def test_a_home_that_is_a_file_is_bad(shell: Shell) -> None:
     shell.write(".noetl", "a file")
     assert verdicts(shell.json("doctor"))["home"] == "bad"
+    assert "to be mended first: home" in shell.noetl("doctor").stderr
 
 
 def test_java_and_spark_are_looked_at_and_not_started(shell: Shell) -> None:

@@ -34,7 +34,7 @@ class Home:
             self._folder.mkdir(parents=True, exist_ok=True)
             file = os.open(self._folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise SettingInvalid(f"NOETL_HOME cannot be used: {error}") from error
+            raise home_refused(self._folder, error) from error
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,6 +76,23 @@ class Home:
         finally:
             os.close(file)
         return False
+
+
+def home_refused(folder: Path, error: OSError) -> SettingInvalid:
+    why = error.strerror or str(error)
+    return SettingInvalid(
+        f"NOETL_HOME {folder} cannot be written to: {why}; set it to a folder of your own"
+    )
+
+
+def check_writable(file: Path) -> None:
+    """Even looking at a log needs this: readers leave their locks beside it."""
+    for path in (file, file.parent):
+        if not os.access(path, os.W_OK):
+            raise SettingInvalid(
+                f"{path} is read-only for you, and readers of a log leave locks beside it; copy"
+                " the home to a folder of your own and set NOETL_HOME to that"
+            )
 
 
 def _words(holder: Holder | None) -> str:

@@ -16,6 +16,7 @@ from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.chance import random_bytes
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
+from noetl.bootstrap.home import check_writable, home_refused
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
 from noetl.bootstrap.secret_key import load_key
@@ -82,7 +83,7 @@ async def _embedded(settings: Settings, results: ResultStore, stack: AsyncExitSt
     try:
         settings.log_path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingInvalid(f"NOETL_HOME cannot be used: {error}") from error
+        raise home_refused(settings.log_path.parent, error) from error
     file = SqliteFile(settings.log_path)
     stack.push_async_callback(file.close)
     new_id = SnowflakeIds(settings.id_node).new_id
@@ -104,6 +105,7 @@ async def _attached(settings: Settings, results: ResultStore, stack: AsyncExitSt
     path = settings.log_path
     if not path.is_file() or path.stat().st_size == 0:
         raise LogMissing(str(path))
+    check_writable(path)
     file = SqliteFile(path)
     stack.push_async_callback(file.close)
     if not await file.has_tables(*_TABLES):

@@ -9,7 +9,7 @@ import msgspec
 from noetl.cli import options
 from noetl.cli.doctor_checks import examine
 from noetl.cli.doctor_findings import Finding
-from noetl.cli.output import print_json, say, shown
+from noetl.cli.output import print_json, say, shown, tell
 
 
 @click.command()
@@ -31,7 +31,15 @@ def doctor(with_spark: bool, as_json: bool) -> None:
     else:
         for finding in findings:
             say(_line(finding))
+        tell(_summary(findings))
     sys.exit(0 if is_sound else 1)
+
+
+def _summary(findings: list[Finding]) -> str:
+    bad = [finding.name for finding in findings if finding.verdict == "bad"]
+    if bad:
+        return f"to be mended first: {', '.join(bad)}"
+    return "everything that a run needs is in order; try: noetl run FILE"
 
 
 def _line(finding: Finding) -> str:

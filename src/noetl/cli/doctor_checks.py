@@ -33,6 +33,9 @@ DISK_BYTES_COMFORTABLE = 2_000_000_000
 CLOCK_BACK_SECONDS_MAX = 5.0
 BUILT_AT = Instant("2026-01-01T00:00:00.000000Z")
 CREDENTIALS_OPENED_MAX = 100
+_STORE = "check NOETL_PAYLOAD_URL: that it is the right place, and that you may write there"
+_DAMAGE = "see all: noetl log verify; then bring the log back from a copy"
+_OWN_HOME = "set NOETL_HOME to a folder of your own"
 _EXTRAS = {"duckdb": "duckdb", "asyncpg": "postgres", "nats": "nats"}
 
 
@@ -71,9 +74,11 @@ def check_home(folder: Path) -> Finding:
     if not folder.exists():
         if os.access(_nearest(folder), os.W_OK):
             return Finding("home", "ok", f"{folder} is made at the first run")
-        return Finding("home", "bad", f"{folder} cannot be made", "set NOETL_HOME to your own")
-    if not folder.is_dir() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return Finding("home", "bad", f"{folder} is not a folder of yours", "set NOETL_HOME")
+        return Finding("home", "bad", f"{folder} cannot be made", _OWN_HOME)
+    if not folder.is_dir():
+        return Finding("home", "bad", f"{folder} is not a folder", _OWN_HOME)
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return Finding("home", "bad", f"{folder} is read-only for you", _OWN_HOME)
     home = Home(folder)
     if not home.is_held():
         return Finding("home", "ok", f"{folder} is writable and free")
@@ -97,9 +102,11 @@ def _extras(settings: Settings) -> Finding:
     found = {module: find_spec(module) is not None for module in _EXTRAS}
     lacking = [_EXTRAS[module] for module, is_there in found.items() if not is_there]
     said = f"installed: {', '.join(module for module in found if found[module]) or 'none'}"
+    if settings.log_url.startswith("postgres") and not found["asyncpg"]:
+        message = "NOETL_LOG_URL is a PostgreSQL, and its driver is not installed"
+        return Finding("extras", "bad", message, "pip install 'noetl[postgres]'")
     advice = f"when needed: pip install 'noetl[{','.join(lacking)}]'" if lacking else None
-    is_needed = settings.log_url.startswith("postgres") and not found["asyncpg"]
-    return Finding("extras", "bad" if is_needed else "ok", said, advice)
+    return Finding("extras", "ok", said, advice)
 
 
 async def _stores(settings: Settings) -> list[Finding]:
@@ -110,7 +117,13 @@ async def _stores(settings: Settings) -> list[Finding]:
     except LogMissing:
         return [Finding("log", "warn", "there is none yet", "it is made at the first run")]
     except NoETLError as error:
-        return [Finding("stores", "bad", f"{error.code}: {error}")]
+        return [Finding("stores", "bad", f"{error.code}: {error}", _store_advice(settings))]
+
+
+def _store_advice(settings: Settings) -> str:
+    if settings.log_url.startswith("postgres"):
+        return "check that the server of NOETL_LOG_URL runs and lets you in"
+    return "check NOETL_HOME, NOETL_LOG_URL and NOETL_PAYLOAD_URL"
 
 
 async def _log(platform: Platform, _scope: Scope) -> Finding:
@@ -122,7 +135,7 @@ async def _log(platform: Platform, _scope: Scope) -> Finding:
             open_stored(stored)
             events += 1
     except (EventCorrupt, EventUnreadable) as error:
-        return Finding("log", "bad", f"{error.code}: {error}", "see all: noetl log verify")
+        return Finding("log", "bad", f"{error.code}: {error}", _DAMAGE)
     return Finding("log", "ok", f"{identity}, {last} events, the last {events} are sound")
 
 
@@ -134,10 +147,9 @@ async def _payloads(platform: Platform, scope: Scope) -> Finding:
         read = b"".join([chunk async for chunk in platform.payloads.get(reference)])
         await platform.payloads.delete(reference)
     except NoETLError as error:
-        advice = "check NOETL_PAYLOAD_URL and its permissions"
-        return Finding("payloads", "bad", f"{error.code}: {error}", advice)
+        return Finding("payloads", "bad", f"{error.code}: {error}", _STORE)
     if read != probe or await platform.payloads.exists(reference):
-        return Finding("payloads", "bad", "what was written is not what is there", "see the store")
+        return Finding("payloads", "bad", "what was written is not what is there", _STORE)
     return Finding("payloads", "ok", "written, read and removed a probe")
 
 

@@ -28,7 +28,7 @@ async def try_spark(settings: Settings) -> Finding:
             )
             [summary] = await (await driver.submit(job)).wait()
     except NoETLError as error:
-        return Finding("spark", "bad", f"{error.code}: {error}")
+        return Finding("spark", "bad", f"{error.code}: {error}", _advice(settings))
     place = msgspec.json.decode(summary.summary, type=Whereabouts)
     said = ", ".join(f"{name} {version}" for name, version in place.versions.items())
     return Finding("spark", "ok", f"{session.spark_version} ran a slot on {place.host}: {said}")
@@ -38,7 +38,7 @@ def check_spark(settings: Settings, version: str | None) -> Finding:
     try:
         chosen = spark_settings(settings)
     except SettingInvalid as error:
-        return Finding("spark", "bad", str(error))
+        return Finding("spark", "bad", str(error), "see docs/reference/settings.md")
     if version is not None:
         where = chosen.url.partition("/;")[0]  # what follows may hold a token
         return Finding("spark", "ok", f"{version}, jobs would run on {where}")
@@ -46,6 +46,12 @@ def check_spark(settings: Settings, version: str | None) -> Finding:
     if settings.spark_master:
         return Finding("spark", "bad", "a master is set but pyspark is not installed", advice)
     return Finding("spark", "ok", "not installed", f"when needed: {advice}")
+
+
+def _advice(settings: Settings) -> str:
+    if settings.spark_master:
+        return "check NOETL_SPARK_MASTER, or do without: NOETL_STAGE_ENGINE=local"
+    return "do without until it works: NOETL_STAGE_ENGINE=local"
 
 
 def spark_version() -> str | None:
