@@ -1,8 +1,8 @@
 """Where the rows of a stage run: decided once, when it opens, and recorded with its policy."""
 
-from noetl.decider.view import View
+from noetl.decider.view import StageEngines, View
 from noetl.domain.playbook.loop import Collection, Loop
-from noetl.domain.playbook.model import Step
+from noetl.domain.playbook.model import Playbook, Step
 from noetl.templates.errors import TemplateFailed
 
 ROWS_MIN = 1_000
@@ -23,6 +23,24 @@ def is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
     if wanted in ("local", "none") or loop.mode == "sequential" or _waits(step):
         return False
     return wanted == "spark" or not isinstance(loop.over, Collection) or _is_worth_it(loop, size)
+
+
+def will_want_spark(playbook: Playbook, engines: StageEngines) -> bool:
+    """Whether some loop is sure to ask for it, whatever its rows turn out to be."""
+    if engines in ("local", "none"):
+        return False
+    return any(
+        _is_sure(step, step.loop, engines)
+        for step in playbook.steps.values()
+        if step.loop is not None
+    )
+
+
+def _is_sure(step: Step, loop: Loop, engines: StageEngines) -> bool:
+    if loop.mode == "sequential" or _waits(step) or loop.engine == "local":
+        return False
+    is_asked = loop.engine == "spark" or engines == "spark"
+    return is_asked or loop.mode == "fanout" or not isinstance(loop.over, Collection)
 
 
 def _is_worth_it(loop: Loop, size: int) -> bool:

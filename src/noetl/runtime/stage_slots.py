@@ -6,18 +6,21 @@ slots cannot be had, local workers go on with the stage.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from noetl.decider.answers import Decided
+from noetl.decider.engines import will_want_spark
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
     PlaybookCompleted,
     PlaybookFailed,
+    PlaybookInitialized,
     StageClosed,
     StageEngine,
     StageOpened,
@@ -48,6 +51,7 @@ class StageSlots:
         self._slots = slots
         self._serving: dict[StageId, asyncio.Task[None]] = {}
         self._stages_of: dict[ExecutionId, set[StageId]] = {}
+        self._asides: set[asyncio.Task[None]] = set()
         coordinator.listeners.append(self._hear)
 
     async def resume(self, executions: Sequence[ExecutionId]) -> None:
@@ -57,7 +61,7 @@ class StageSlots:
                 await self._take_up(execution)
 
     async def close(self) -> None:
-        tasks = list(self._serving.values())
+        tasks = [*self._serving.values(), *self._asides]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -65,18 +69,34 @@ class StageSlots:
 
     def _hear(self, execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
         for sealed in events:
-            event, stage_id = sealed.event, sealed.envelope.stage_id
-            if isinstance(event, StageOpened) and event.frame_policy.get("engine") == ENGINE:
-                if stage_id is not None:
-                    self._begin(execution, stage_id)
-            elif isinstance(event, StageClosed) and stage_id is not None:
-                self._end(execution, stage_id)
-            elif isinstance(event, _ENDINGS):
-                for each in list(self._stages_of.get(execution, ())):
-                    self._end(execution, each)
-            elif isinstance(event, ExecutionResumed):
-                task = asyncio.create_task(self._take_up(execution))
-                task.add_done_callback(_tell)
+            match sealed.event:
+                case StageOpened() as opened if opened.frame_policy.get("engine") == ENGINE:
+                    self._begin(execution, sealed.envelope.stage_id or StageId(""))
+                case StageClosed():
+                    self._coordinator.seats.dismiss(sealed.envelope.stage_id or StageId(""))
+                case PlaybookInitialized():
+                    self._aside(self._warm_up(execution))
+                case ExecutionResumed():
+                    self._aside(self._take_up(execution))
+                case event if isinstance(event, _ENDINGS):
+                    self._dismiss_all(execution)
+
+    def _dismiss_all(self, execution: ExecutionId) -> None:
+        """Slots leave by themselves when they hear that nothing is left to do."""
+        for stage_id in self._stages_of.get(execution, ()):
+            self._coordinator.seats.dismiss(stage_id)
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+        task.add_done_callback(_tell)
+
+    async def _warm_up(self, execution: ExecutionId) -> None:
+        """A session takes seconds to start: best while the first steps run."""
+        running = await self._coordinator.load(execution)
+        if will_want_spark(running.plan.playbook, self._coordinator.held.engine):
+            await self._source.warm_up()
 
     async def _take_up(self, execution: ExecutionId) -> None:
         running = await self._coordinator.load(execution)
@@ -92,11 +112,6 @@ class StageSlots:
         self._stages_of.setdefault(execution, set()).add(stage_id)
         task.add_done_callback(lambda _: self._served(execution, stage_id))
         task.add_done_callback(_tell)
-
-    def _end(self, execution: ExecutionId, stage_id: StageId) -> None:
-        """Slots leave by themselves when they hear that nothing is left to do."""
-        del execution
-        self._coordinator.seats.dismiss(stage_id)
 
     def _served(self, execution: ExecutionId, stage_id: StageId) -> None:
         self._serving.pop(stage_id, None)
