@@ -17,7 +17,8 @@ from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.work_desk import WorkDesk
-from noetl.testing.compliance.work_desk import Office, WorkDeskCompliance
+from noetl.testing.compliance.work_desk import WorkDeskCompliance
+from noetl.testing.desk_office import Office
 from tests.unit.runtime.desk_scene import ATTEMPTS_MAX, LEASE_SECONDS, Scene
 
 

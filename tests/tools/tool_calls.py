@@ -21,7 +21,7 @@ from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.ports.tool import ToolCall
 from noetl.ports.tool_services import ToolServices
-from noetl.ports.work_desk import WorkDesk
+from noetl.ports.work_desk import ChildDesk
 from tests.memory_payloads import MemoryPayloadStore
 from tests.memory_results import memory_results
 
@@ -78,7 +78,7 @@ class ChildrenDesk:
 def services(
     folder: Path,
     *,
-    desk: WorkDesk | None = None,
+    desk: ChildDesk | None = None,
     clock: Clock | None = None,
     payloads: MemoryPayloadStore | None = None,
 ) -> ToolServices:

@@ -191,7 +191,8 @@ SPECIMENS: tuple[Event, ...] = (
         cursor={"first": 0, "rows": 50}, parent_frame_id=FrameId("f0"), slot=3, incarnation=2,
     ),
     FrameStarted(
-        worker_id=WORKER, lease_until=LEASE, input_ref=REFERENCE, transaction_id="t1"
+        worker_id=WORKER, lease_until=LEASE, input_ref=REFERENCE, transaction_id="t1",
+        rows=[{"id": 1}], cursor={"first": 0, "rows": 1},
     ),
     FrameHeartbeat(worker_id=WORKER, lease_until=LEASE),
     FrameAbandoned(

@@ -32,6 +32,7 @@ from noetl.ports.tool_services import ToolServices
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator, Held
 from noetl.runtime.desk import CoordinatorDesk
+from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.handout import LeaseTerms
 from noetl.runtime.log_lines import tell_events
 from noetl.runtime.playbooks import Playbooks
@@ -42,6 +43,7 @@ from noetl.runtime.spans import ExecutionSpans
 from noetl.runtime.start_keys import StartKeys
 from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
+from noetl.tools.cursors import CursorDrivers
 from noetl.tools.registry import Tools, tool_factories
 
 PROJECTION_PAUSE_SECONDS = 0.1
@@ -147,19 +149,8 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
     """A worker of our own. It drains before the coordinator stops listening."""
     settings, platform = engine.settings, engine.platform
     telemetry = engine.coordinator.held.telemetry
-    tools = Tools(
-        ToolServices(
-            payloads=platform.payloads,
-            results=platform.results,
-            clock=engine.clock,
-            desk=engine.desk,
-            folder=_tool_folder(settings),
-            base=Path.cwd(),
-            environment=child_environment(),
-            python_processes_max=settings.processors,
-            python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
-        )
-    )
+    given = _tool_services(engine)
+    tools, drivers = Tools(given), CursorDrivers(given)
     engine.coordinator.seats.offered = frozenset(tools.kinds)
     engine.gauges.append(tools.gauges)
     identity = WorkerIdentity(
@@ -168,31 +159,47 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         slots=settings.worker_slots,
         tools=tools.kinds,
     )
+    interpreter = Interpreter(
+        traced(tools, telemetry), platform.credentials, platform.results, engine.clock, new_uuid
+    )
     services = WorkerServices(
         desk=engine.desk,
-        pipelines=Interpreter(
-            traced(tools, telemetry),
-            platform.credentials,
-            platform.results,
-            engine.clock,
-            new_uuid,
-        ),
+        pipelines=interpreter,
         playbooks=engine.playbooks,
         results=platform.results,
         journal=engine.journal,
         clock=engine.clock,
         telemetry=telemetry,
+        cursors=CursorRows(
+            drivers=drivers,
+            calls=interpreter,
+            desk=engine.desk,
+            results=platform.results,
+            clock=engine.clock,
+        ),
     )
     worker = Worker(identity, services)
     try:
         async with in_background(worker.run()):
             yield
     finally:
+        await drivers.close()
         await tools.close()
 
 
-def _tool_folder(settings: Settings) -> Path:
-    return Path(settings.home) / "work"
+def _tool_services(engine: Engine) -> ToolServices:
+    settings, platform = engine.settings, engine.platform
+    return ToolServices(
+        payloads=platform.payloads,
+        results=platform.results,
+        clock=engine.clock,
+        desk=engine.desk,
+        folder=Path(settings.home) / "work",
+        base=Path.cwd(),
+        environment=child_environment(),
+        python_processes_max=settings.processors,
+        python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
+    )
 
 
 async def _catch_up(projector: Projector) -> None:

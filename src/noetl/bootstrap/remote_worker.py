@@ -32,7 +32,9 @@ from noetl.ports.clock import Clock
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.tool_services import ToolServices
 from noetl.results.store import ResultStore
+from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.worker import Worker, WorkerServices
+from noetl.tools.cursors import CursorDrivers
 from noetl.tools.registry import Tools
 
 
@@ -63,17 +65,27 @@ async def run_worker(
         telemetry = open_telemetry(settings, clock, "worker")
         stack.push_async_callback(telemetry.close)
         desk = HttpWorkDesk(connection)
-        tools = Tools(_tool_services(settings, results, clock, desk))
+        given = _tool_services(settings, results, clock, desk)
+        tools, drivers = Tools(given), CursorDrivers(given)
         stack.push_async_callback(tools.close)
+        stack.push_async_callback(drivers.close)
         credentials = HttpCredentialStore(connection, settings.scope)
+        interpreter = Interpreter(traced(tools, telemetry), credentials, results, clock, new_uuid)
         services = WorkerServices(
             desk=desk,
-            pipelines=Interpreter(traced(tools, telemetry), credentials, results, clock, new_uuid),
+            pipelines=interpreter,
             playbooks=HttpPlaybooks(connection),
             results=results,
             journal=HttpFrameJournal(connection),
             clock=clock,
             telemetry=telemetry,
+            cursors=CursorRows(
+                drivers=drivers,
+                calls=interpreter,
+                desk=desk,
+                results=results,
+                clock=clock,
+            ),
         )
         identity = _identity(settings, slots, tools.kinds, named or Named())
         worker = Worker(identity, services)

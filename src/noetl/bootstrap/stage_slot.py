@@ -27,8 +27,10 @@ from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.ids import StageId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.tool_services import ToolServices
+from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.spark.slots import Slot
+from noetl.tools.cursors import CursorDrivers
 from noetl.tools.registry import Tools
 
 FRAMES_AT_ONCE = 1
@@ -56,28 +58,32 @@ async def _serve(slot: Slot, task: SlotTask) -> SlotDone:
         stack.push_async_callback(objects.close)
         results = await stack.enter_async_context(open_results(settings, objects))
         clock, desk = SystemClock(), HttpWorkDesk(connection)
-        tools = Tools(
-            ToolServices(
-                payloads=results.payloads,
-                results=results,
-                clock=clock,
-                desk=desk,
-                folder=folder,
-                base=Path(task.base),
-                environment=child_environment(),
-                python_processes_max=1,
-                python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
-            )
+        given = ToolServices(
+            payloads=results.payloads,
+            results=results,
+            clock=clock,
+            desk=desk,
+            folder=folder,
+            base=Path(task.base),
+            environment=child_environment(),
+            python_processes_max=1,
+            python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
         )
+        tools, drivers = Tools(given), CursorDrivers(given)
         stack.push_async_callback(tools.close)
+        stack.push_async_callback(drivers.close)
         credentials = HttpCredentialStore(connection, settings.scope)
+        interpreter = Interpreter(tools, credentials, results, clock, new_uuid)
         services = WorkerServices(
             desk=desk,
-            pipelines=Interpreter(tools, credentials, results, clock, new_uuid),
+            pipelines=interpreter,
             playbooks=HttpPlaybooks(connection),
             results=results,
             journal=HttpFrameJournal(connection),
             clock=clock,
+            cursors=CursorRows(
+                drivers=drivers, calls=interpreter, desk=desk, results=results, clock=clock
+            ),
         )
         worker = Worker(_identity(slot, task, tools.kinds), services)
         await worker.run()

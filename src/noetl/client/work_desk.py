@@ -7,6 +7,7 @@ from noetl.domain.work import (
     Call,
     ChildOutcome,
     ChildRequest,
+    FrameStart,
     Heartbeat,
     LeaseAnswer,
     Report,
@@ -52,6 +53,9 @@ class HttpWorkDesk:
     ) -> LeaseAnswer:
         record = CallRecord(execution_id=execution, command_id=command, claim=claim, call=call)
         return await self._connection.post("/api/work/calls", record, LeaseAnswer)
+
+    async def frame_started(self, start: FrameStart) -> LeaseAnswer:
+        return await self._connection.post("/api/work/frames/started", start, LeaseAnswer)
 
     async def report(self, report: Report) -> Reported:
         return await self._connection.post("/api/work/report", report, Reported)

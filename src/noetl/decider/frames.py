@@ -1,6 +1,6 @@
 """Which rows of an open loop go out next, and how many at once."""
 
-from noetl.decider.loops import is_halted
+from noetl.decider.loops import is_halted, may_claim
 from noetl.domain.execution.state import LoopWork, Window
 from noetl.domain.execution.windows import unfinished
 
@@ -14,12 +14,18 @@ FRAMES_AT_ONCE = 2
 
 
 def next_window(work: LoopWork) -> Window | None:
-    """The rows of the next frame, or None when all that may be out is out."""
+    """The rows of the next frame, or None when all that may be out is out.
+
+    A frame of a cursor has none before it has claimed some; while one that is out may leave more
+    work behind, and there is none otherwise, nobody is sent to look.
+    """
     if work.stage_id is None or is_halted(work) or len(work.out) >= frames_at_once(work):
         return None
     again = [*work.returned, *(each.window for each in work.unfinished)]
     if again:
         return min(again, key=lambda window: window.first)
+    if work.mode == "cursor":
+        return Window(work.next_index, 0) if may_claim(work) else None
     left = work.total - work.next_index
     return Window(work.next_index, min(frame_rows(work), left)) if left > 0 else None
 
@@ -31,8 +37,11 @@ def ordinal_of(work: LoopWork, window: Window) -> int:
 
 
 def frames_at_once(work: LoopWork) -> int:
-    """Frames out at one time; their rows together stay within `max_in_flight`."""
+    """Frames out at one time; their rows together stay within `max_in_flight`, which for a cursor
+    counts frames."""
     in_flight = int(work.policy.get("max_in_flight", 1))
+    if work.mode == "cursor":
+        return in_flight
     given = work.policy.get("row_concurrency")
     if given is not None:
         return max(1, in_flight // int(given))
@@ -42,6 +51,8 @@ def frames_at_once(work: LoopWork) -> int:
 def row_concurrency(work: LoopWork) -> int:
     in_flight = int(work.policy.get("max_in_flight", 1))
     given = work.policy.get("row_concurrency")
+    if work.mode == "cursor":
+        return int(given or 1)
     if given is not None:
         return min(int(given), in_flight)
     return max(1, in_flight // frames_at_once(work))

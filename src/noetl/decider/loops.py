@@ -13,8 +13,10 @@ from noetl.domain.events import LoopDone, LoopStarted, StageClosed, StageOpened
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.state import LoopWork
-from noetl.domain.playbook.loop import Collection, Loop
+from noetl.domain.execution.windows import in_order
+from noetl.domain.playbook.loop import Collection, Cursor, Loop
 from noetl.domain.playbook.model import Step
+from noetl.kernel.errors import InvariantBroken
 from noetl.kernel.ids import loop_id
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateFailed
@@ -30,11 +32,13 @@ _BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
 def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided]:
     """The first events of a loop. Raises TemplateError, or Incomplete."""
     loop = step.loop
-    if loop is None or not isinstance(loop.over, Collection):
-        raise TemplateFailed("loops over a cursor run on stages, which this engine has not yet")
+    if loop is None:
+        raise InvariantBroken(f"step {step.name!r} is no loop")
     before = view.state.kept_loops.get(step.name)
     if before is not None and attempt > 1:
         return _opened_again(before, attempt)
+    if not isinstance(loop.over, Collection):
+        return _opened_cursor(view, step, loop, without_items(step, visit, attempt))
     name = loop_id(step.name, visit, attempt)
     bindings = view.bindings(step.name)
     stored = view.collections.get(name)
@@ -58,6 +62,12 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
     return [Decided(event=started), _stage(started, policy)]
 
 
+def _opened_cursor(view: View, step: Step, loop: Loop, started: LoopStarted) -> list[Decided]:
+    """How many rows there are, and which, its frames will find out."""
+    policy = policy_of(view, step, loop, view.bindings(step.name), 0)
+    return [Decided(event=started), _stage(started, policy)]
+
+
 def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
     """A person's retry: the same rows under the same names, whatever `in:` would give by now."""
     started = LoopStarted(
@@ -65,7 +75,7 @@ def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
         step=before.step,
         mode=before.mode,
         visit=before.visit,
-        collection_size=before.total,
+        collection_size=None if before.mode == "cursor" else before.total,
         collection=before.collection,
         collection_ref=before.collection_ref,
         attempt=attempt,
@@ -120,19 +130,28 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         "heartbeat_seconds": frame.heartbeat_seconds,
         "row_concurrency": frame.row_concurrency,
         "max_attempts": frame.attempts_max,
+        "max_iterations": _frames_max(loop),
     }
     policy = {
         name: _number(name, evaluated(value, bindings))
         for name, value in chosen.items()
         if value is not None
     }
+    failure = step.policy.failure
     if loop.mode == "sequential":
         policy |= {"max_in_flight": 1, "row_concurrency": 1}
+    elif loop.mode == "cursor":
+        defaults = {"max_in_flight": view.processors, "max_rows": 1, "row_concurrency": 1}
+        policy, failure = {**defaults, **policy}, "continue"
     elif "max_in_flight" not in policy:
         is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
         policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
     engine = {"engine": "spark"} if is_for_spark(view, step, loop, size) else {}
-    return {**policy, **engine, "process": frame.process, "failure": step.policy.failure}
+    return {**policy, **engine, "process": frame.process, "failure": failure}
+
+
+def _frames_max(loop: Loop) -> Any:
+    return loop.over.options.get("max_iterations") if isinstance(loop.over, Cursor) else None
 
 
 def _number(name: str, value: Any) -> float:
@@ -154,8 +173,21 @@ def is_drained(work: LoopWork) -> bool:
     """Nothing is out, and nothing more will be handed out."""
     if work.out or work.stage_id is None:
         return False
-    has_more = work.next_index < work.total or work.returned or work.unfinished
-    return is_halted(work) or not has_more
+    return is_halted(work) or not (work.returned or work.unfinished or _has_more(work))
+
+
+def _has_more(work: LoopWork) -> bool:
+    return may_claim(work) if work.mode == "cursor" else work.next_index < work.total
+
+
+def may_claim(work: LoopWork) -> bool:
+    """Whether a claim might still find rows, and the author lets it look."""
+    return not work.cursor.is_dry and not _is_spent(work)
+
+
+def _is_spent(work: LoopWork) -> bool:
+    frames_max = work.policy.get("max_iterations")
+    return frames_max is not None and work.next_ordinal >= int(frames_max)
 
 
 def is_halted(work: LoopWork) -> bool:
@@ -206,8 +238,7 @@ def _closing(work: LoopWork) -> Closing:
     """Small loops need nothing from the store: their rows' outcomes are in the events."""
     if any(output.output_ref is not None for output in work.outputs):
         raise Incomplete(AssembleFirst(work.loop_id))
-    outputs = sorted(work.outputs, key=lambda output: output.window.first)
-    results = [row.get("value") for output in outputs for row in output.outcomes]
+    results = [row.get("value") for output in in_order(work) for row in output.outcomes]
     content = loop_content(work, results)
     if len(msgspec.json.encode(content)) > INLINE_BYTES_MAX:
         raise Incomplete(AssembleFirst(work.loop_id))
@@ -224,15 +255,17 @@ def _error(work: LoopWork) -> Failure | None:
 def _status(work: LoopWork, error: Failure | None) -> str:
     if error is not None:
         return "failed"
-    return "partial" if work.rows_failed else "completed"
+    is_cut = work.mode == "cursor" and not work.cursor.is_dry
+    return "partial" if work.rows_failed or is_cut else "completed"
 
 
 def _writes(work: LoopWork) -> dict[str, Any]:
-    """Rows that ran side by side: the last by index wins, whenever it ran."""
+    """Rows that ran side by side: the last by index wins, whenever it ran; of a cursor, the last
+    to be committed."""
     if work.mode == "sequential":  # written as each frame committed
         return {}
     writes: dict[str, Any] = {}
-    for output in sorted(work.outputs, key=lambda output: output.window.first):
+    for output in in_order(work):
         for name, value in output.writes.items():
             writes.pop(name, None)  # a name that is written again comes last, as it does in time
             writes[name] = value

@@ -87,8 +87,20 @@ class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     traceparent: str = ""  # the span of its step, when the server tells spans
 
 
+class ClaimedRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Rows that a frame of a cursor has claimed: known before the claim itself is committed."""
+
+    transaction: str  # by which the database knows what became of the claim
+    row_count: int
+    rows: list[Any] | None = None  # None: they are in the store
+    reference: ResultReference | None = None
+
+
 class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
-    """Rows `first_index` to `first_index + row_count` of a loop, under one lease."""
+    """Rows `first_index` to `first_index + row_count` of a loop, under one lease.
+
+    A frame of a cursor has no rows before its holder has claimed some.
+    """
 
     scope: Scope
     execution_id: ExecutionId
@@ -118,6 +130,8 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     after: tuple[FrameId, ...] = ()  # earlier frames over these rows: their journals still hold
     kept: tuple["RowOutcome", ...] = ()  # how the rows ended there: what ended well is not run
     kept_ref: ResultReference | None = None  # the same, when it is large
+    policy: dict[str, Any] = {}  # of a cursor's stage, as it was recorded
+    claimed: ClaimedRows | None = None  # by an earlier holder of a cursor's frame
 
     @property
     def holder(self) -> int:
@@ -191,9 +205,38 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     frame_id: FrameId | None = None
 
 
+def heartbeat_of(work: Work, worker_id: WorkerId) -> Heartbeat:
+    if isinstance(work, CommandWork):
+        return Heartbeat(
+            execution_id=work.execution_id,
+            worker_id=worker_id,
+            claim=work.claim,
+            command_id=work.command_id,
+        )
+    return Heartbeat(
+        execution_id=work.execution_id,
+        worker_id=worker_id,
+        claim=work.attempt,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+    )
+
+
+class FrameStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A frame of a cursor has claimed rows, and will commit the claim once this is recorded."""
+
+    execution_id: ExecutionId
+    stage_id: StageId
+    frame_id: FrameId
+    attempt: int
+    worker_id: WorkerId
+    claimed: ClaimedRows
+
+
 class LeaseAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_action: NextAction
     lease_until: Instant | None = None
+    first_index: int | None = None  # of the rows that a cursor's frame has claimed
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

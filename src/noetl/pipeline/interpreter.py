@@ -1,8 +1,10 @@
 """Runs a step's tasks over one row of work: for commands, for rows of frames, inside Spark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from noetl.pipeline.boundary import Tools
+from noetl.pipeline.claims import PreparedClaim, prepared_claim
 from noetl.pipeline.contents import Contents
 from noetl.pipeline.credentials import Credentials
 from noetl.pipeline.facts_view import FactsViews
@@ -44,3 +46,9 @@ class Interpreter:
         cannot be: then the row has no end, and whoever holds it next goes on from the journal.
         """
         return await Row(self._workshop, job, journal, hold).run()
+
+    async def claim(
+        self, job: Job, policy: Mapping[str, Any], worker_slot_id: str
+    ) -> PreparedClaim:
+        """The claim of a cursor's frame, ready for its driver. Raises what rendering raises."""
+        return await prepared_claim(self._workshop, job, policy, worker_slot_id)

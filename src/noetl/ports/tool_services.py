@@ -9,14 +9,14 @@ from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
 from noetl.ports.stored_results import StoredResults
 from noetl.ports.tool import Tool
-from noetl.ports.work_desk import WorkDesk
+from noetl.ports.work_desk import ChildDesk
 
 
 class ToolServices(msgspec.Struct, frozen=True, kw_only=True):
     payloads: PayloadStore
     results: StoredResults
     clock: Clock
-    desk: WorkDesk
+    desk: ChildDesk
     folder: Path  # for files that live as long as an execution
     base: Path = Path()  # what relative paths in playbooks are relative to
     environment: dict[str, str] = {}  # what child processes get: never the server's own

@@ -6,6 +6,7 @@ from noetl.domain.work import (
     Call,
     ChildOutcome,
     ChildRequest,
+    FrameStart,
     Heartbeat,
     LeaseAnswer,
     Report,
@@ -16,7 +17,17 @@ from noetl.domain.work import (
 from noetl.kernel.ids import CommandId, ExecutionId
 
 
-class WorkDesk(Protocol):
+class ChildDesk(Protocol):
+    """Where a pipeline asks for sub-playbooks."""
+
+    async def start_child(self, request: ChildRequest) -> ExecutionId: ...
+
+    async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
+        """The child's end, or None when it has not come within `wait_seconds`."""
+        ...
+
+
+class WorkDesk(ChildDesk, Protocol):
     """Promises (each has a test of the same number):
 
     W1  work is held by one worker at a time: a second holder has a higher claim, and what the
@@ -26,6 +37,9 @@ class WorkDesk(Protocol):
     W4  a worker that registers under a new boot loses the leases of its earlier one at once
     W5  asking for a child twice for one cycle gives the same child
     W6  after `stop` nothing of that work is recorded any more
+    W7  rows that a cursor's frame has claimed are recorded, under numbers that no other row of the
+        loop has, before `frame_started` is acknowledged; said again it changes nothing, and
+        whoever holds the frame next is given the same rows
     """
 
     async def register(self, worker: WorkerIdentity) -> None: ...
@@ -46,14 +60,12 @@ class WorkDesk(Protocol):
         """Journal one finished cycle before the pipeline goes on to its next effect."""
         ...
 
-    async def report(self, report: Report) -> Reported:
-        """The end of a piece of work. Raises ClaimLost."""
+    async def frame_started(self, start: FrameStart) -> LeaseAnswer:
+        """Before a claim of rows is committed. Raises ClaimLost: then it must not be."""
         ...
 
-    async def start_child(self, request: ChildRequest) -> ExecutionId: ...
-
-    async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
-        """The child's end, or None when it has not come within `wait_seconds`."""
+    async def report(self, report: Report) -> Reported:
+        """The end of a piece of work. Raises ClaimLost."""
         ...
 
     async def deregister(self, worker: WorkerIdentity) -> None:

@@ -17,14 +17,15 @@ from noetl.domain.work import (
     ChildOutcome,
     ChildRequest,
     CommandReport,
-    CommandWork,
     FrameReport,
+    FrameStart,
     Heartbeat,
     LeaseAnswer,
     Report,
     Reported,
     Work,
     WorkerIdentity,
+    heartbeat_of,
 )
 from noetl.kernel.errors import ClaimLost, NoETLError, StageOver, StateRefuses
 from noetl.kernel.ids import CommandId, ExecutionId, WorkerId
@@ -36,6 +37,7 @@ from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.report_names import count_called, count_reported
+from noetl.runtime.reports_claims import frame_started
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
@@ -104,7 +106,7 @@ class CoordinatorDesk:
                 fresh.append(work)
                 continue
             try:
-                answer = await self.heartbeat(_beat(work, worker_id))
+                answer = await self.heartbeat(heartbeat_of(work, worker_id))
             except NoETLError as error:  # it goes out again when its lease is over
                 names = about(execution_id=work.execution_id, step=work.step, worker=worker_id)
                 _LOG.info("work that lay ready was not kept: %s", error.code, extra=names)
@@ -130,6 +132,12 @@ class CoordinatorDesk:
         count_called(self._coordinator.held.results.counts, call)
         return answer
 
+    async def frame_started(self, start: FrameStart) -> LeaseAnswer:
+        with self._fencing(start):
+            return await self._coordinator.submit(
+                start.execution_id, lambda turn: frame_started(turn, start)
+            )
+
     async def report(self, report: Report) -> Reported:
         key = _key_of(report)
         if key in self._reported:  # the answer was lost on its way, and the work in it with it
@@ -150,7 +158,7 @@ class CoordinatorDesk:
         return answer
 
     @contextmanager
-    def _fencing(self, said: Heartbeat | Report) -> Iterator[None]:
+    def _fencing(self, said: Heartbeat | FrameStart | Report) -> Iterator[None]:
         """A worker that works on what it does not hold any more is worth a line."""
         try:
             yield
@@ -163,7 +171,7 @@ class CoordinatorDesk:
             self._coordinator.measures.tell("claim_refused", 1)
             raise
 
-    def _is_late_only(self, said: Heartbeat | Report) -> bool:
+    def _is_late_only(self, said: Heartbeat | FrameStart | Report) -> bool:
         """It met an end on its way, as a heartbeat meets its own report; nobody else has it."""
         running = self._coordinator.running.get(said.execution_id)
         if running is None or running.state.execution.status in TERMINAL:
@@ -272,23 +280,6 @@ def _child(turn: Turn, request: ChildRequest, started: ChildStarted) -> Executio
 
 def _believed(work: Work) -> float:
     return work.lease_seconds * reports.RENEWED_BELOW
-
-
-def _beat(work: Work, worker_id: WorkerId) -> Heartbeat:
-    if isinstance(work, CommandWork):
-        return Heartbeat(
-            execution_id=work.execution_id,
-            worker_id=worker_id,
-            claim=work.claim,
-            command_id=work.command_id,
-        )
-    return Heartbeat(
-        execution_id=work.execution_id,
-        worker_id=worker_id,
-        claim=work.attempt,
-        stage_id=work.stage_id,
-        frame_id=work.frame_id,
-    )
 
 
 def _key_of(report: Report) -> tuple[str, int]:

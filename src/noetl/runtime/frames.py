@@ -9,14 +9,17 @@ from noetl.domain.execution.names import all_assigned
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel import canonical_json
+from noetl.kernel.errors import InvariantBroken
 from noetl.kernel.ids import WorkerId
 from noetl.pipeline.job import Hold, RowResult, RowStatus
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
 from noetl.results.store import ResultStore
+from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.frames_jobs import FrameJobs
 from noetl.runtime.frames_journal import JournalBuffer, RowJournal
 from noetl.runtime.frames_report import (
+    Output,
     Worked,
     report,
     row_outcomes,
@@ -48,8 +51,14 @@ class FrameEnd:
 
 class Frames:
     def __init__(
-        self, pipelines: Pipelines, results: ResultStore, journal: FrameJournal, clock: Clock
+        self,
+        pipelines: Pipelines,
+        results: ResultStore,
+        journal: FrameJournal,
+        clock: Clock,
+        cursors: CursorRows | None = None,
     ) -> None:
+        self._cursors = cursors
         self._pipelines = pipelines
         self._results = results
         self._journal = journal
@@ -59,8 +68,14 @@ class Frames:
     async def run(
         self, work: FrameWork, playbook: Playbook, hold: FrameHold, worker: WorkerId
     ) -> FrameEnd:
-        """Raises ClaimLost, and PayloadError when there are no rows to work on."""
+        """Raises ClaimLost, PayloadError when the rows are not there, and what claiming raises."""
         began = self._clock.monotonic()
+        if work.mode == "cursor" and work.rows is None:
+            work = await self._claimed(work, playbook, hold, worker)
+            if work.row_count == 0:
+                took = round(1000 * (self._clock.monotonic() - began))
+                nothing = report(work, worker, Worked([], [], took), Output(None, ()))
+                return FrameEnd(nothing, has_journal=False)
         rows = await self._collections.rows(work, hold.check)
         kept = await self._collections.kept(work, hold.check)
         buffer = JournalBuffer(self._journal, work, hold, self._clock)
@@ -92,6 +107,13 @@ class Frames:
         has_rest = end.row_count < work.row_count and (work.attempt > 1 or bool(work.after))
         is_needed = end.failed_rows > 0 or has_rest
         return FrameEnd(end, has_journal=not buffer.is_empty and not is_needed)
+
+    async def _claimed(
+        self, work: FrameWork, playbook: Playbook, hold: FrameHold, worker: WorkerId
+    ) -> FrameWork:
+        if self._cursors is None:
+            raise InvariantBroken("a frame of a cursor was given to a worker that has no drivers")
+        return await self._cursors.found(work, playbook, hold, worker)
 
     async def forget(self, work: FrameWork) -> None:
         """The commit says what became of the rows: their journal has served."""

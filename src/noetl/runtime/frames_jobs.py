@@ -40,7 +40,8 @@ class FrameJobs:
             base_index=work.first_index,
             rows=rows,
             row_count=work.row_count,
-            policy={
+            policy=work.policy
+            or {
                 "max_rows": work.row_count,
                 "max_seconds": work.seconds_max,
                 "max_bytes": work.bytes_max,

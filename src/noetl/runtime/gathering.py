@@ -11,6 +11,7 @@ from noetl.decider.loops import is_halted, loop_content
 from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.state import ExecutionState, FrameOutput, LoopWork
+from noetl.domain.execution.windows import in_order
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import ExecutionId
@@ -82,7 +83,7 @@ def manifest_of(work: LoopWork) -> DatasetManifest:
     """Of the same outputs always the same one, so that it can be made again."""
     shell = loop_content(work, [])[LOOP]
     del shell["results"]
-    return DatasetManifest(loop=shell, parts=[_part(each) for each in _in_order(work)])
+    return DatasetManifest(loop=shell, parts=[_part(each) for each in in_order(work)])
 
 
 def _name(execution: ExecutionId, work: LoopWork, scope: Scope) -> DatasetName | ResultName:
@@ -114,7 +115,7 @@ def _part(output: FrameOutput) -> DatasetPart:
 
 def _first_values(work: LoopWork) -> list[Any]:
     """The beginning of the results, as the first frame told it."""
-    first = next(iter(_in_order(work)), None)
+    first = next(iter(in_order(work)), None)
     values: list[Any] = []
     size = 0
     for row in first.outcomes if first is not None else []:
@@ -123,7 +124,3 @@ def _first_values(work: LoopWork) -> list[Any]:
             break
         values.append(row.get("value"))
     return values
-
-
-def _in_order(work: LoopWork) -> list[FrameOutput]:
-    return sorted(work.outputs, key=lambda output: output.window.first)

@@ -178,11 +178,10 @@ def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: Leas
         cursor=window_as_cursor(frame.window),
         incarnation=seat.incarnation,
     )
-    started = FrameStarted(worker_id=seat.worker.worker_id)
-    turn.add(
-        about_frame(dispatched, frame.frame_id, work.loop_id),
-        about_frame(started, frame.frame_id, work.loop_id),
-    )
+    events: list[FrameDispatched | FrameStarted] = [dispatched]
+    if frame.window.rows:  # a cursor's frame starts when it has claimed its rows
+        events.append(FrameStarted(worker_id=seat.worker.worker_id))
+    turn.add(*(about_frame(event, frame.frame_id, work.loop_id) for event in events))
     given = _frame_work(turn, work, frame, lease_seconds)
     if terms.is_traced:
         told = _traceparent(turn, work.step, work.visit)
@@ -228,6 +227,8 @@ def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float)
         after=() if earlier is None else earlier.frames,
         kept=() if earlier is None else _kept(earlier),
         kept_ref=None if earlier is None else earlier.output_ref,
+        policy=work.policy if work.mode == "cursor" else {},
+        claimed=work.cursor.claimed.get(frame.frame_id),
     )
 
 

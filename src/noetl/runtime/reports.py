@@ -14,6 +14,7 @@ from noetl.domain.events import (
     FrameCommitted,
     FrameFailed,
     FrameHeartbeat,
+    FrameStarted,
 )
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.domain.execution.rows import CommandRow, FrameRow
@@ -58,15 +59,15 @@ def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
     if held.lease_until is not None and held.lease_until > plus(
         turn.now, seconds=lease_seconds * RENEWED_BELOW
     ):
-        return LeaseAnswer(next_action=_next_action(turn), lease_until=held.lease_until)
+        return LeaseAnswer(next_action=next_action(turn), lease_until=held.lease_until)
     if beat.command_id is not None:
         kept = CommandHeartbeat(worker_id=beat.worker_id, claim=beat.claim, lease_until=lease_until)
         turn.add(about_command(kept, beat.command_id))
     else:
         frame = beat.frame_id or FrameId("")
         alive = FrameHeartbeat(worker_id=beat.worker_id, lease_until=lease_until)
-        turn.add(about_frame(alive, frame, _loop_of(turn, frame)))
-    return LeaseAnswer(next_action=_next_action(turn), lease_until=lease_until)
+        turn.add(about_frame(alive, frame, loop_of(turn, frame)))
+    return LeaseAnswer(next_action=next_action(turn), lease_until=lease_until)
 
 
 def _held(turn: Turn, beat: Heartbeat) -> CommandRow | FrameRow:
@@ -80,10 +81,10 @@ def call(turn: Turn, command: CommandId, claim: int, recorded: Call) -> LeaseAns
     known = turn.state.calls.get(command, ())
     if not any((each.task, each.run) == (recorded.task, recorded.run) for each in known):
         turn.add(about_command(_call_event(row, recorded), command))
-    return LeaseAnswer(next_action=_next_action(turn), lease_until=row.lease_until)
+    return LeaseAnswer(next_action=next_action(turn), lease_until=row.lease_until)
 
 
-def _next_action(turn: Turn) -> NextAction:
+def next_action(turn: Turn) -> NextAction:
     return "continue" if turn.state.execution.status == "RUNNING" else "wait"
 
 
@@ -103,7 +104,10 @@ def command_ended(turn: Turn, report: CommandReport) -> None:
 
 def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None) -> None:
     row = held_frame(turn, report.frame_id, report.attempt, report.worker_id)
-    loop = _loop_of(turn, report.frame_id)
+    loop = loop_of(turn, report.frame_id)
+    if row.status == "CLAIMED":  # a claim that found nothing is told of in one go
+        started = FrameStarted(worker_id=report.worker_id)
+        turn.add(about_frame(started, report.frame_id, loop))
     if report.error is not None:
         turn.add(about_frame(_frame_lost(turn, row, report.error), report.frame_id, loop))
         return
@@ -153,7 +157,7 @@ def take_back(turn: Turn, row: CommandRow) -> None:
 
 def abandon_frame(turn: Turn, row: FrameRow) -> None:
     """Its holder is gone: the frame waits to be handed out again."""
-    turn.add(about_frame(_abandoned(row), row.frame_id, _loop_of(turn, row.frame_id)))
+    turn.add(about_frame(_abandoned(row), row.frame_id, loop_of(turn, row.frame_id)))
 
 
 def _frame_lost(turn: Turn, row: FrameRow, error: Failure) -> FrameFailed | FrameAbandoned:
@@ -230,7 +234,7 @@ def _whole_call(row: CommandRow, report: CommandReport) -> CallDone | CallFailed
     return CallDone(step=row.step, result=Result(status="ok"), visit=row.visit)
 
 
-def _loop_of(turn: Turn, frame: FrameId) -> LoopId | None:
+def loop_of(turn: Turn, frame: FrameId) -> LoopId | None:
     row = turn.state.frames.get(frame)
     stage = None if row is None else turn.state.stages.get(row.stage_id)
     return None if stage is None else stage.loop_id

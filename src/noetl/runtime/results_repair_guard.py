@@ -7,6 +7,7 @@ from noetl.domain.work import (
     Call,
     ChildOutcome,
     ChildRequest,
+    FrameStart,
     Heartbeat,
     JournalEntry,
     LeaseAnswer,
@@ -147,6 +148,9 @@ class ClosedDesk:
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call
     ) -> LeaseAnswer:
         _refuse(execution, command, claim, call)
+
+    async def frame_started(self, start: FrameStart) -> LeaseAnswer:
+        _refuse(start)
 
     async def report(self, report: Report) -> Reported:
         _refuse(report)

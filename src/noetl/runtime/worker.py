@@ -23,6 +23,7 @@ from noetl.ports.telemetry import NO_TELEMETRY, Telemetry
 from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
 from noetl.runtime.frames import Frames
+from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.log_lines import about
 from noetl.runtime.worker_commands import Commands, Pipelines
 from noetl.runtime.worker_failures import failed_report
@@ -60,6 +61,7 @@ class WorkerServices:
     clock: Clock
     beat_seconds_max: float = BEAT_SECONDS_MAX
     telemetry: Telemetry = NO_TELEMETRY
+    cursors: CursorRows | None = None  # None: it gets no frames of cursors
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ class Worker:
         self._slots = Slots(identity.slots)
         self._heart = Heart(services.desk, identity.worker_id, clock)
         self._commands = Commands(pipelines, results, services.desk, clock)
-        self._frames = Frames(pipelines, results, services.journal, clock)
+        self._frames = Frames(pipelines, results, services.journal, clock, services.cursors)
         self._lines: set[asyncio.Task[None]] = set()
         self._claiming: asyncio.Task[None] | None = None
         self._is_draining = False

@@ -5,8 +5,17 @@ from pathlib import PurePath
 
 from noetl.domain.events.values import Failure
 from noetl.domain.work import CommandReport, CommandWork, FrameReport, Report, Work
-from noetl.kernel.errors import EventInvalid, NoETLError, PayloadError, PlaybookInvalid
+from noetl.kernel.errors import (
+    CredentialError,
+    EventInvalid,
+    NoETLError,
+    PayloadError,
+    PlaybookInvalid,
+)
 from noetl.kernel.ids import WorkerId
+from noetl.pipeline import failures
+from noetl.ports.tool import ToolFailed
+from noetl.templates.errors import TemplateError
 
 _KINDS: tuple[tuple[type[NoETLError], str, bool], ...] = (
     (PayloadError, "missing_reference", True),
@@ -14,6 +23,9 @@ _KINDS: tuple[tuple[type[NoETLError], str, bool], ...] = (
     (EventInvalid, "schema", False),
 )
 """The error, its kind, and whether another worker may have more luck."""
+
+_OF_CLAIMS = (ToolFailed, TemplateError, CredentialError)
+"""What can go wrong before a cursor's frame has rows: told as tasks tell it."""
 
 
 def failed_report(work: Work, worker: WorkerId, error: Exception) -> Report:
@@ -42,6 +54,8 @@ def failure_of(error: Exception) -> Failure:
     for root, kind, retryable in _KINDS:
         if isinstance(error, root):
             return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
+    if isinstance(error, _OF_CLAIMS):
+        return failures.failure_of(error)
     if isinstance(error, NoETLError):
         return Failure(kind="unknown", message=str(error), code=error.code)
     name = type(error).__name__

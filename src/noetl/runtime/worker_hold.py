@@ -3,7 +3,14 @@
 import asyncio
 from typing import Literal, NamedTuple
 
-from noetl.domain.work import CommandWork, FrameWork, Heartbeat, NextAction, Work
+from noetl.domain.work import (
+    CommandWork,
+    FrameWork,
+    Heartbeat,
+    NextAction,
+    Work,
+    heartbeat_of,
+)
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import WorkerId
 from noetl.kernel.instant import Instant
@@ -83,21 +90,7 @@ class Held:
                 self.task.cancel()
 
     def heartbeat(self, worker: WorkerId) -> Heartbeat:
-        work = self.work
-        if isinstance(work, CommandWork):
-            return Heartbeat(
-                execution_id=work.execution_id,
-                worker_id=worker,
-                claim=work.claim,
-                command_id=work.command_id,
-            )
-        return Heartbeat(
-            execution_id=work.execution_id,
-            worker_id=worker,
-            claim=work.attempt,
-            stage_id=work.stage_id,
-            frame_id=work.frame_id,
-        )
+        return heartbeat_of(self.work, worker)
 
     def check(self) -> None:
         if self.ended_as is not None:

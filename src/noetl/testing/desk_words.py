@@ -9,15 +9,20 @@ from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import Failure
 from noetl.domain.work import (
     ChildRequest,
+    ClaimedRows,
     CommandReport,
     CommandWork,
     FrameReport,
+    FrameStart,
+    FrameWork,
     Heartbeat,
+    LeaseAnswer,
     Report,
     Reported,
     RowOutcome,
     Work,
     WorkerIdentity,
+    heartbeat_of,
 )
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import WorkerId
@@ -52,6 +57,23 @@ workflow:
     tool: {kind: noop}
 """
 
+CURSOR = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: cursor, path: desk/cursor}
+workload: {count: 3}
+workflow:
+  - step: each
+    loop:
+      cursor: {kind: sqlite, database: ":memory:", claim: "SELECT 1 AS id"}
+      iterator: item
+      spec: {mode: cursor, max_in_flight: "{{ workload.count }}", frame: {max_rows: 2}}
+    tool: {kind: noop}
+    next: {arcs: [{step: after}]}
+  - step: after
+    tool: {kind: noop}
+"""
+
 
 def worker(name: str = "worker", *, boot: str = "1", slots: int = 100) -> WorkerIdentity:
     return WorkerIdentity(worker_id=WorkerId(name), boot_id=boot, slots=slots)
@@ -79,25 +101,30 @@ def ended(work: Work, by: WorkerIdentity, value: Any = None) -> Report:
     )
 
 
+def started(work: FrameWork, by: WorkerIdentity, rows: list[Any], name: str = "1") -> FrameStart:
+    """A frame of a cursor has claimed these, in a transaction of this name."""
+    return FrameStart(
+        execution_id=work.execution_id,
+        stage_id=work.stage_id,
+        frame_id=work.frame_id,
+        attempt=work.attempt,
+        worker_id=by.worker_id,
+        claimed=ClaimedRows(transaction=name, row_count=len(rows), rows=rows),
+    )
+
+
+def with_rows(work: FrameWork, answer: LeaseAnswer, rows: list[Any]) -> FrameWork:
+    """What a holder works on once its claim is recorded."""
+    first = answer.first_index or 0
+    return msgspec.structs.replace(work, first_index=first, row_count=len(rows), rows=rows)
+
+
 def failed(work: Work, by: WorkerIdentity, failure: Failure) -> Report:
     return msgspec.structs.replace(ended(work, by), error=failure)
 
 
 def beat(work: Work, by: WorkerIdentity) -> Heartbeat:
-    if isinstance(work, CommandWork):
-        return Heartbeat(
-            execution_id=work.execution_id,
-            worker_id=by.worker_id,
-            claim=work.claim,
-            command_id=work.command_id,
-        )
-    return Heartbeat(
-        execution_id=work.execution_id,
-        worker_id=by.worker_id,
-        claim=work.attempt,
-        stage_id=work.stage_id,
-        frame_id=work.frame_id,
-    )
+    return heartbeat_of(work, by.worker_id)
 
 
 def claim_of(work: Work) -> int:

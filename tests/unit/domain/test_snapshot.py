@@ -7,8 +7,10 @@ from noetl.domain.events import (
     ChildStarted,
     CommandCancelled,
     CommandIssued,
+    FrameCommitted,
     FrameDispatched,
     FrameFailed,
+    FrameStarted,
     LoopDone,
     LoopStarted,
     StageEngine,
@@ -17,7 +19,7 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Result
-from noetl.domain.execution.state import ExecutionState, LoopWork, RunState
+from noetl.domain.execution.state import CursorWork, ExecutionState, LoopWork, RunState
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import CommandId, ExecutionId, FrameId, LoopId, StageId, StepName
 from noetl.testing.given import Story, at, given
@@ -45,6 +47,7 @@ from tests.unit.domain.happenings import (
 
 A, B = StepName("größe/β"), StepName("b")
 OTHER = CommandId("c2")
+CLAIMING = LoopId("rows@1")
 SECOND, THIRD = FrameId("f2"), FrameId("f3")
 
 
@@ -70,6 +73,7 @@ def busy_story() -> Story:
         order(attributes={"total": 1e16}),
     )
     lost_loops(story)
+    claiming_loop(story)
     return story.when(
         loop_started(
             collection_size=9,
@@ -116,13 +120,31 @@ def lost_loops(story: Story) -> None:
         story.when(LoopDone(loop_id=loop, step=step, status="failed", stats=stats, error=FAILURE))
 
 
+def claiming_loop(story: Story) -> None:
+    """Over a cursor: a frame came back, one found nothing, and one has claimed rows."""
+    stage = StageId("of rows")
+    opened = StageOpened(stage_kind="loop", step=A, loop_id=CLAIMING)
+    story.when(LoopStarted(loop_id=CLAIMING, step=A, mode="cursor"), at(opened, stage_id=stage))
+    for ordinal, rows in enumerate((["a"], ["b"], [])):
+        place = {"stage_id": stage, "frame_id": FrameId(f"claim {ordinal}")}
+        out = FrameDispatched(ordinal=ordinal, worker_id=ANNA, lease_until=SOON)
+        story.when(at(out, **place))
+        if rows:
+            cursor = {"first": ordinal, "rows": 1}
+            claim = FrameStarted(worker_id=ANNA, transaction_id="t", rows=rows, cursor=cursor)
+            story.when(at(claim, **place))
+        if ordinal != 1:
+            story.when(at(FrameCommitted(worker_id=ANNA, row_count=len(rows)), **place))
+
+
 def test_every_field_has_something_in_it() -> None:
     state = busy_story().state
     assert untouched(state, ExecutionState()) == set()
     assert untouched(state.run, RunState()) == {"catalog_id"}  # comes with the envelope
     empty = LoopWork(loop_id=LOOP, step=STEP, visit=1, mode="parallel", total=9)
-    same = {"loop_id", "step", "visit", "mode", "total"}
+    same = {"loop_id", "step", "visit", "mode", "total", "cursor"}
     assert untouched(state.loop_work[LOOP], empty) == same
+    assert untouched(state.loop_work[CLAIMING].cursor, CursorWork()) == set()
 
 
 def test_it_comes_back_from_its_bytes_as_it_was() -> None:

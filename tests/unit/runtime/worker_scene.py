@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from noetl.adapters.memory.frame_journal import MemoryFrameJournal
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import (
@@ -16,6 +18,7 @@ from noetl.domain.work import (
     CommandWork,
     Facts,
     FrameReport,
+    FrameStart,
     FrameWork,
     Heartbeat,
     LeaseAnswer,
@@ -66,6 +69,8 @@ class Desk:
         self.reports: list[Report] = []
         self.beats: list[Heartbeat] = []
         self.calls: list[Call] = []
+        self.starts: list[FrameStart] = []
+        self.first_index = 0  # of rows that a frame has claimed
         self.chain: list[tuple[Work, ...]] = []  # what the next reports bring
         self.trouble: dict[str, Sequence[Exception]] = {}  # by method, raised one after the other
         self.answer = LeaseAnswer(next_action="continue")
@@ -104,6 +109,11 @@ class Desk:
         self._tell("record_call")
         self.calls.append(call)
         return self.answer
+
+    async def frame_started(self, start: FrameStart) -> LeaseAnswer:
+        self._tell("frame_started")
+        self.starts.append(start)
+        return msgspec.structs.replace(self.answer, first_index=self.first_index)
 
     async def report(self, report: Report) -> Reported:
         self._tell("report")

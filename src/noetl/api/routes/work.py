@@ -9,6 +9,7 @@ from noetl.domain.work import (
     ChildRequest,
     CommandReport,
     FrameReport,
+    FrameStart,
     Heartbeat,
     LeaseAnswer,
     Report,
@@ -83,6 +84,11 @@ async def call(asked: Asked[CallRecord, Nothing]) -> LeaseAnswer:
     )
 
 
+async def frame_started(asked: Asked[FrameStart, Nothing]) -> LeaseAnswer:
+    asked.check_grant(asked.body.execution_id, asked.body.stage_id)
+    return await asked.services.desk.frame_started(asked.body)
+
+
 async def report(asked: Asked[Report, Nothing]) -> Reported:
     stage = asked.body.stage_id if isinstance(asked.body, FrameReport) else StageId("")
     asked.check_grant(asked.body.execution_id, stage)
@@ -121,6 +127,13 @@ ROUTES = (
     post("/api/work/claim", "Ask for work", claim, body=Claim, gives=Claimed),
     post("/api/work/heartbeat", "Keep a lease", heartbeat, body=Heartbeat, gives=LeaseAnswer),
     post("/api/work/calls", "Record a finished call", call, body=CallRecord, gives=LeaseAnswer),
+    post(
+        "/api/work/frames/started",
+        "Rows that a frame has claimed",
+        frame_started,
+        body=FrameStart,
+        gives=LeaseAnswer,
+    ),
     post(
         "/api/work/report",
         "Bring back what became of work",

@@ -34,6 +34,8 @@ class FrameStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     lease_until: InstantText | None = None
     input_ref: ResultReference | None = None  # staged rows of a cursor claim
     transaction_id: str | None = None  # of the claim, so a takeover can ask what became of it
+    rows: list[Any] = []  # the staged rows themselves, when they are few
+    cursor: dict[str, Any] = {}  # which rows of the loop they are
 
 
 class FrameHeartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -87,6 +87,8 @@ def dispatched(fold: Accumulator, event: FrameDispatched, envelope: Envelope) ->
     elif row.status != "PENDING":
         fold.unmatched()
         return
+    else:
+        windows.handed_out_again(fold.state, row)
     row.status = "CLAIMED"
     row.command_id = envelope.command_id
     row.worker_id = event.worker_id
@@ -106,6 +108,8 @@ def started(fold: Accumulator, event: FrameStarted, envelope: Envelope) -> None:
     row.started_event_id = envelope.event_id
     row.lease_until = event.lease_until or row.lease_until
     row.input_ref = fold.note_reference(event.input_ref) or row.input_ref
+    row.cursor = event.cursor or row.cursor
+    windows.claimed(fold.state, row, event)
 
 
 def heartbeat(fold: Accumulator, event: FrameHeartbeat, envelope: Envelope) -> None:

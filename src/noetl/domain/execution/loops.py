@@ -47,7 +47,7 @@ def started(fold: Accumulator, event: LoopStarted, envelope: Envelope) -> None:
     before = fold.state.kept_loops.pop(event.step, None)
     if before is not None and event.attempt > 1:  # a person's retry of the visit
         taken_up(work, before)
-        fold.state.loops[event.loop_id].done = rows_of(work.outputs)
+        fold.state.loops[event.loop_id].done = rows_of(work.outputs) - work.rows_failed
 
 
 def fanout_started(fold: Accumulator, event: FanoutStarted, envelope: Envelope) -> None:

@@ -22,7 +22,7 @@ from noetl.domain.execution.rows import (
     LoopRow,
     StageRow,
 )
-from noetl.domain.work import Call
+from noetl.domain.work import Call, ClaimedRows
 from noetl.kernel.ids import CommandId, EventId, ExecutionId, FrameId, LoopId, StageId, StepName
 from noetl.kernel.instant import Instant
 
@@ -101,6 +101,16 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: int | None = None  # of the frame, when these are all of its rows
     output_ref: ResultReference | None = None  # how they ended: what ended well is not run again
     outcomes: list[Any] = []
+    claimed: ClaimedRows | None = None  # the rows themselves, of a cursor
+
+
+class CursorWork(msgspec.Struct, kw_only=True):
+    """What frames of a cursor have claimed, and whether there may be more to claim."""
+
+    claimed: dict[FrameId, ClaimedRows] = msgspec.field(default_factory=dict)  # by frames out
+    began: dict[FrameId, int] = msgspec.field(default_factory=dict)  # `filled` at their dispatch
+    filled: int = 0  # frames that came back and had claimed rows
+    is_dry: bool = False  # a claim that began after the last of them found no rows
 
 
 class LoopWork(msgspec.Struct, kw_only=True):
@@ -130,6 +140,7 @@ class LoopWork(msgspec.Struct, kw_only=True):
     frame_error: Failure | None = None
     jobs: int = 0  # how often an engine was asked to work on the stage
     job: dict[str, Any] | None = None  # the last time, as `stage.engine` has it
+    cursor: CursorWork = msgspec.field(default_factory=CursorWork)
 
 
 def _no_chains() -> dict[str, Chain]:

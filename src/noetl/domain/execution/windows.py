@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
-from noetl.domain.events import FrameCommitted, FrameDispatched
+from noetl.domain.events import FrameCommitted, FrameDispatched, FrameStarted
 from noetl.domain.events.values import Failure
+from noetl.domain.execution import cursors
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.rows import FrameRow, StageRow
 from noetl.domain.execution.state import (
@@ -20,15 +21,23 @@ from noetl.kernel.ids import FrameId, LoopId
 
 
 def window_as_cursor(window: Window) -> dict[str, Any]:
-    """How `frame.dispatched` names the rows of a collection."""
-    return {"first": window.first, "rows": window.rows}
+    """How events name the rows of a frame; nothing: they are yet to be claimed."""
+    return {"first": window.first, "rows": window.rows} if window.rows else {}
+
+
+def window_of(cursor: dict[str, Any]) -> Window | None:
+    first, rows = cursor.get("first"), cursor.get("rows")
+    return Window(first, rows) if isinstance(first, int) and isinstance(rows, int) else None
 
 
 def handed_out(
     state: ExecutionState, stage: StageRow, frame_id: FrameId, event: FrameDispatched
 ) -> None:
     work = _work(state, stage.loop_id)
-    window = _window(event.cursor)
+    window = window_of(event.cursor)
+    if work is not None and work.mode == "cursor":
+        cursors.begins(work, frame_id)
+        window = window or Window(work.next_index, 0)
     if work is None or window is None:
         return
     work.next_ordinal = max(work.next_ordinal, event.ordinal + 1)
@@ -37,10 +46,28 @@ def handed_out(
     if again is not None:
         work.unfinished.remove(again)
         work.earlier[frame_id] = again
+        if again.claimed is not None:
+            work.cursor.claimed[frame_id] = again.claimed
     elif window in work.returned:
         work.returned.remove(window)
     else:
         work.next_index = max(work.next_index, window.first + window.rows)
+
+
+def handed_out_again(state: ExecutionState, row: FrameRow) -> None:
+    """To another holder: of a cursor's frame it is another claim."""
+    stage = state.stages.get(row.stage_id)
+    work = None if stage is None else _work(state, stage.loop_id)
+    if work is not None and work.mode == "cursor" and row.frame_id in work.out:
+        cursors.begins(work, row.frame_id)
+
+
+def claimed(state: ExecutionState, row: FrameRow, event: FrameStarted) -> None:
+    stage = state.stages.get(row.stage_id)
+    work = None if stage is None else _work(state, stage.loop_id)
+    window = window_of(event.cursor)
+    if work is not None and window is not None:
+        cursors.claimed(work, row.frame_id, window, event)
 
 
 def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> None:
@@ -52,6 +79,10 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
         return
     done = min(event.row_count, window.rows)
     earlier = work.earlier.pop(row.frame_id, None)
+    if work.mode == "cursor":
+        cursors.ended(work, row.frame_id, window, done)
+        if done == 0:
+            return
     frames = (*(() if earlier is None else earlier.frames), row.frame_id)
     if done < window.rows:
         rest = Window(window.first + done, window.rows - done)
@@ -64,7 +95,7 @@ def came_back(state: ExecutionState, row: FrameRow, event: FrameCommitted) -> No
             window=Window(window.first, done),
             output_ref=event.output_ref,
             # Beside a reference the outcomes are a preview, and only the first frame's is shown.
-            outcomes=event.outcomes if event.output_ref is None or window.first == 0 else [],
+            outcomes=event.outcomes if event.output_ref is None or _is_first(work, window) else [],
             writes=event.writes,
             duration_ms=_milliseconds(event.metrics),
             rows_failed=event.failed_rows,
@@ -87,8 +118,11 @@ def was_lost(state: ExecutionState, stage: StageRow, row: FrameRow, error: Failu
         return
     earlier = work.earlier.pop(row.frame_id, None)
     frames = (*(() if earlier is None else earlier.frames), row.frame_id)
-    work.lost.append(_again(window, frames, earlier, row.ordinal))
     work.frame_error = work.frame_error or error
+    claimed = cursors.taken_from(work, row.frame_id)
+    if window.rows:  # else it had claimed nothing
+        again = _again(window, frames, earlier, row.ordinal)
+        work.lost.append(msgspec.structs.replace(again, claimed=claimed))
 
 
 def unfinished(work: LoopWork, window: Window) -> Unfinished | None:
@@ -96,24 +130,45 @@ def unfinished(work: LoopWork, window: Window) -> Unfinished | None:
 
 
 def taken_up(work: LoopWork, before: LoopWork) -> None:
-    """A person's retry: what ended well stays, and everything else goes out again."""
-    work.outputs = [output for output in before.outputs if not output.rows_failed]
+    """A person's retry: what ended well stays, and everything else goes out again.
+
+    Rows of a cursor that failed are among what ended: the loop did not fail by them.
+    """
+    is_kept = work.mode == "cursor"
+    work.outputs = [output for output in before.outputs if is_kept or not output.rows_failed]
     work.unfinished = [
         *before.unfinished,
         *before.lost,
-        *(_failed(output) for output in before.outputs if output.rows_failed),
-        *(
-            _again(window, (frame,), before.earlier.get(frame))
-            for frame, window in before.out.items()
-        ),
+        *(_failed(output) for output in before.outputs if output.rows_failed and not is_kept),
+        *(_still_out(before, frame, window) for frame, window in before.out.items() if window.rows),
     ]
     work.returned = list(before.returned)
+    if is_kept:
+        work.total, work.rows_failed = before.total, before.rows_failed
+        work.row_error = before.row_error
     work.next_index, work.next_ordinal = before.next_index, before.next_ordinal
     work.rows_broken = sum(output.rows_broken for output in work.outputs)
 
 
 def rows_of(outputs: Iterable[FrameOutput]) -> int:
     return sum(output.window.rows for output in outputs)
+
+
+def in_order(work: LoopWork) -> list[FrameOutput]:
+    """By index; what a cursor gave is in the order of its commits."""
+    if work.mode == "cursor":
+        return work.outputs
+    return sorted(work.outputs, key=lambda output: output.window.first)
+
+
+def _is_first(work: LoopWork, window: Window) -> bool:
+    """Whether results begin with this frame's, as far as is known when it commits."""
+    return not work.outputs if work.mode == "cursor" else window.first == 0
+
+
+def _still_out(before: LoopWork, frame: FrameId, window: Window) -> Unfinished:
+    again = _again(window, (frame,), before.earlier.get(frame))
+    return msgspec.structs.replace(again, claimed=before.cursor.claimed.get(frame))
 
 
 def _failed(output: FrameOutput) -> Unfinished:
@@ -141,11 +196,6 @@ def _again(
 
 def _work(state: ExecutionState, loop_id: LoopId | None) -> LoopWork | None:
     return None if loop_id is None else state.loop_work.get(loop_id)
-
-
-def _window(cursor: dict[str, Any]) -> Window | None:
-    first, rows = cursor.get("first"), cursor.get("rows")
-    return Window(first, rows) if isinstance(first, int) and isinstance(rows, int) else None
 
 
 def _milliseconds(metrics: dict[str, Any]) -> int:

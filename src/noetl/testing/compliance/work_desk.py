@@ -1,21 +1,20 @@
 """WorkDesk's promises as tests. A desk passes by subclassing and giving an `office`."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
 from noetl.domain.events import CommandFailed
-from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.work import Call, CommandWork, LeaseAnswer, Work, WorkerIdentity
 from noetl.kernel.errors import ClaimLost
-from noetl.kernel.ids import ExecutionId
-from noetl.ports.work_desk import WorkDesk
 from noetl.templates.recorded import inline_result
+from noetl.testing.compliance.work_desk_claims import WorkDeskClaims
+from noetl.testing.desk_office import CLAIM_SECONDS, Office, one
 from noetl.testing.desk_words import (
     CHAIN,
+    CURSOR,
     ROWS,
     beat,
     child_of,
@@ -24,42 +23,18 @@ from noetl.testing.desk_words import (
     ended,
     name_of,
     said_to,
+    started,
     types,
     worker,
 )
 
-CLAIM_SECONDS = 5.0
 PART_OF_LEASE = 0.7  # twice this is longer than a lease
 
 
-class Office(Protocol):
-    """A desk, who else may use it, and its time."""
-
-    desk: WorkDesk
-    lease_seconds: float
-    attempts_max: int  # of a command
-
-    async def start(self, playbook: str, **payload: Any) -> ExecutionId:
-        """Register the text and start it."""
-        ...
-
-    async def cancel(self, execution: ExecutionId) -> None: ...
-
-    async def pass_time(self, seconds: float) -> None:
-        """Leases that run out meanwhile have been looked after when this returns."""
-        ...
-
-    async def events(self, execution: ExecutionId) -> list[RecordedEvent]: ...
-
-
-class WorkDeskCompliance(ABC):
-    @pytest.fixture
-    @abstractmethod
-    def office(self) -> Office: ...
-
-    @pytest.fixture(params=[CHAIN, ROWS], ids=["command", "frame"])
+class WorkDeskCompliance(WorkDeskClaims):
+    @pytest.fixture(params=[CHAIN, ROWS, CURSOR], ids=["command", "frame", "cursor"])
     def playbook(self, request: pytest.FixtureRequest) -> str:
-        """Its first work is a command, or three frames of one row."""
+        """Its first work is a command, three frames of one row, or three frames without any."""
         text: str = request.param
         return text
 
@@ -77,7 +52,7 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         execution = await office.start(playbook)
         slow, quick = worker("slow"), worker("quick")
-        first = await _one(office, slow)
+        first = await one(office, slow)
         await office.pass_time(2 * office.lease_seconds)
         (second,) = [work for work in await _all(office, quick) if name_of(work) == name_of(first)]
         before = await office.events(execution)
@@ -94,7 +69,7 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         execution = await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
 
         await office.desk.report(ended(work, holder))
 
@@ -106,7 +81,7 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         execution = await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
         await office.desk.report(ended(work, holder))
         before = await office.events(execution)
 
@@ -120,7 +95,7 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         execution = await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
 
         twice = [said_to(office.desk.report(ended(work, holder))) for _ in range(2)]
         said = await asyncio.gather(*twice)
@@ -135,7 +110,7 @@ class WorkDeskCompliance(ABC):
         """A worker counts its lease from before the question that brought the work."""
         await office.start(CHAIN)
         holder = worker()
-        report = ended(await _one(office, holder), holder)
+        report = ended(await one(office, holder), holder)
         await office.desk.report(report)
         await office.pass_time(0.5 * office.lease_seconds)
 
@@ -148,7 +123,7 @@ class WorkDeskCompliance(ABC):
     async def test_w3_a_heartbeat_keeps_the_lease(self, office: Office, playbook: str) -> None:
         await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
 
         for _ in range(3):
             await office.pass_time(PART_OF_LEASE * office.lease_seconds)
@@ -163,7 +138,7 @@ class WorkDeskCompliance(ABC):
         """A worker counts a whole lease, less a tenth, from each heartbeat that was answered."""
         await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
         await office.pass_time(0.2 * office.lease_seconds)
         await office.desk.heartbeat(beat(work, holder))
 
@@ -176,7 +151,7 @@ class WorkDeskCompliance(ABC):
         claims = []
         for number in range(office.attempts_max):
             quiet = worker(f"quiet-{number}")
-            claims.append(claim_of(await _one(office, quiet)))
+            claims.append(claim_of(await one(office, quiet)))
             await office.pass_time(2 * office.lease_seconds)
 
         events = await office.events(execution)
@@ -191,7 +166,7 @@ class WorkDeskCompliance(ABC):
         execution = await office.start(playbook)
         before, after = worker(boot="1"), worker(boot="2")
         await office.desk.register(before)
-        first = await _one(office, before)
+        first = await one(office, before)
 
         await office.desk.register(after)
         handed = await _all(office, after)
@@ -208,7 +183,7 @@ class WorkDeskCompliance(ABC):
         await office.start(playbook)
         holder = worker()
         await office.desk.register(holder)
-        work = await _one(office, holder)
+        work = await one(office, holder)
 
         await office.desk.register(holder)
 
@@ -219,7 +194,7 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         execution = await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
         request = child_of(work, "desk/chain")
         if playbook != CHAIN:
             await office.start(CHAIN)  # so that there is one to be started
@@ -236,9 +211,9 @@ class WorkDeskCompliance(ABC):
     ) -> None:
         await office.start(CHAIN)  # so that there is one to be started
         holder = worker()
-        await office.desk.report(ended(await _one(office, holder), holder))
+        await office.desk.report(ended(await one(office, holder), holder))
         execution = await office.start(playbook, count=1)
-        work = await _one(office, holder)
+        work = await one(office, holder)
         await office.desk.report(ended(work, holder))
         before = await office.events(execution)
 
@@ -250,7 +225,7 @@ class WorkDeskCompliance(ABC):
     async def test_w6_after_a_stop_nothing_is_recorded(self, office: Office, playbook: str) -> None:
         execution = await office.start(playbook)
         holder = worker()
-        work = await _one(office, holder)
+        work = await one(office, holder)
         await office.cancel(execution)
         before = await office.events(execution)
 
@@ -270,6 +245,8 @@ def _sayings(office: Office, work: Work, by: WorkerIdentity) -> list[Callable[[]
         call = Call(task="call", result=inline_result(1), effect="fired")
         name, claim = work.command_id, work.claim
         said.append(lambda: desk.record_call(work.execution_id, name, claim, call))
+    elif work.mode == "cursor":
+        said.append(lambda: desk.frame_started(started(work, by, ["a"])))
     return said
 
 
@@ -279,12 +256,6 @@ async def _is_stopped(saying: Awaitable[Any]) -> bool:
     except ClaimLost:
         return True
     return isinstance(answer, LeaseAnswer) and answer.next_action == "stop"
-
-
-async def _one(office: Office, by: WorkerIdentity) -> Work:
-    """One piece of work, and no more than that."""
-    (work,) = await office.desk.claim(by, 1, CLAIM_SECONDS)
-    return work
 
 
 async def _all(office: Office, by: WorkerIdentity) -> list[Work]:
