@@ -5,7 +5,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from benchmarks import append, fold, lookup, playbooks, recovery, replay, shared_memory
+from benchmarks import append, fold, lookup, playbooks, recovery, replay, shared_memory, tiers
 from benchmarks.measurement import Measurement, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **playbooks.BENCHMARKS,
     **recovery.BENCHMARKS,
     **shared_memory.BENCHMARKS,
+    **tiers.BENCHMARKS,
 }
 
 

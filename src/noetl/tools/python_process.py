@@ -93,7 +93,9 @@ class PythonProcess:
         loop = asyncio.get_running_loop()
         try:
             header = len(request).to_bytes(HEADER_BYTES, "big")
-            await loop.sock_sendall(self._socket, header + request)
+            await loop.sock_sendall(self._socket, header + request[:FIRST_READ_BYTES])
+            if len(request) > FIRST_READ_BYTES:  # a large one is not copied for its header
+                await loop.sock_sendall(self._socket, memoryview(request)[FIRST_READ_BYTES:])
             answer = _ANSWER.decode(await self._receive(loop))
         except (OSError, EOFError, msgspec.MsgspecError) as error:
             raise await self._crash() from error
@@ -134,18 +136,18 @@ class PythonProcess:
         while data and len(data) < HEADER_BYTES:
             data += await _more(loop, self._socket)
         size = int.from_bytes(data[:HEADER_BYTES], "big")
-        del data[:HEADER_BYTES]
-        received = len(data)
+        received = len(data) - HEADER_BYTES
         if not max(1, received) <= size <= ANSWER_BYTES_MAX:
             raise EOFError  # nothing came, or what came is not our child speaking
-        data.extend(bytes(size - received))
-        with memoryview(data) as whole:
+        answer = bytearray(size)
+        answer[:received] = memoryview(data)[HEADER_BYTES:]
+        with memoryview(answer) as whole:
             while received < size:
                 count = await loop.sock_recv_into(self._socket, whole[received:])
                 if not count:
                     raise EOFError
                 received += count
-        return data
+        return answer
 
     async def _crash(self) -> ToolFailed:
         code = await self._child.end()
