@@ -32,6 +32,8 @@ from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StageId, StepName,
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.ports.cursor import Cursors
+from noetl.runtime.frames_cursor import ClaimCalls, CursorRows
 from noetl.runtime.worker import Worker, WorkerServices
 from noetl.runtime.worker_commands import Pipelines
 from tests.memory_payloads import MemoryPayloadStore
@@ -197,6 +199,7 @@ class Scene:
         clock: VirtualClock | None = None,
         journal: MemoryFrameJournal | None = None,
         beat_seconds_max: float = math.inf,
+        claims: tuple[Cursors, ClaimCalls] | None = None,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.desk = Desk()
@@ -213,8 +216,14 @@ class Scene:
             journal=self.journal,
             clock=self.clock,
             beat_seconds_max=beat_seconds_max,
+            cursors=None if claims is None else self._cursors(*claims),
         )
         self.worker = Worker(identity, services)
+
+    def _cursors(self, drivers: Cursors, calls: ClaimCalls) -> CursorRows:
+        return CursorRows(
+            drivers=drivers, calls=calls, desk=self.desk, results=self.results, clock=self.clock
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["asyncio.Task[None]"]:
