@@ -17,6 +17,9 @@ KEPT_BYTES_MAX = 64 * 1024 * 1024
 UNKNOWN_BYTES = 1024 * 1024
 """What a content counts for whose reference nobody has."""
 
+MAPPED_BYTES = 16 * 1024 * 1024
+"""What a large table counts for: it takes no memory, but its file may be there for us alone."""
+
 
 class Contents:
     """The decoded contents of results, least recently used ones dropped first."""
@@ -42,10 +45,7 @@ class Contents:
                 content = await self._content(scope, uri, known)
             finally:
                 self._fetching.pop(key, None)
-            # A large table is mapped, not held.
-            is_held = known is not None and not is_large_table(known)
-            length = known.byte_length if known is not None and is_held else None
-            self._keep(key, UNKNOWN_BYTES if length is None else length, content)
+            self._keep(key, _weight(known), content)
         return content
 
     async def _content(self, scope: Scope, uri: str, known: ResultReference | None) -> Any:
@@ -63,3 +63,10 @@ class Contents:
         while self._kept_bytes > self._kept_bytes_max:
             _, (freed, _content) = self._kept.popitem(last=False)
             self._kept_bytes -= freed
+
+
+def _weight(known: ResultReference | None) -> int:
+    if is_large_table(known):
+        return MAPPED_BYTES
+    length = None if known is None else known.byte_length
+    return UNKNOWN_BYTES if length is None else length
