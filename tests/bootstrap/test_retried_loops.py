@@ -13,7 +13,7 @@ from noetl.bootstrap.settings import Settings
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.runtime.certificate import certify
-from noetl.runtime.effects import counted
+from noetl.runtime.effect_entries import counted
 from noetl.runtime.executions import Executions
 from noetl.runtime.replay import ReplayRequest
 from noetl.runtime.starting import StartRequest

@@ -13,12 +13,14 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import cascade, engine, projector, remote, waiting, writer
+from tests.crash import cascade, claiming, engine, once, projector, remote, waiting, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "append": writer.main,
     "cancel": cascade.main,
+    "claim": claiming.main,
+    "once": once.main,
     "project": projector.main,
     "run": engine.main,
     "serve": remote.serve_main,

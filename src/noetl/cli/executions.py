@@ -28,7 +28,7 @@ from noetl.domain.projection import QUERY_RECORDS_MAX
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX
-from noetl.runtime.effects import EffectEntry, counted
+from noetl.runtime.effect_entries import EffectEntry, counted
 from noetl.runtime.executions import Executions, ExecutionView, LoopProgress
 from noetl.runtime.projector import Projector
 

@@ -72,8 +72,13 @@ class Effects:
             self._journal.tried(call)
 
     def adopt(self, cycle: Cycle, call: Call) -> None:
-        """A call without an effect was refused by an earlier holder, and the row went on."""
-        (self.in_doubt if call.effect is None else self.adopted).append(cycle.key)
+        """A call without an effect was refused by an earlier holder, and the row went on. One that
+        had run again stays one that did: whoever repeated it was lost before it could say so."""
+        if call.effect == REPEATED:
+            self.repeated.append(cycle.key)
+            self.fired += 1
+        else:
+            (self.in_doubt if call.effect is None else self.adopted).append(cycle.key)
 
     def _admit(self, cycle: Cycle) -> None:
         if not cycle.is_refused and not (self._is_doubtful and cycle.plan.effects == AT_MOST_ONCE):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.decider.answers import Decided
+from noetl.decider.answers import AssembleFirst, Decided
 from noetl.decider.decide import decide
 from noetl.decider.view import StageEngines, View
 from noetl.domain.events import PlaybookFailed
@@ -176,7 +176,7 @@ class Coordinator:
             self._poked.add(running.execution_id)
 
     async def _decide(self, turn: Turn) -> bool:
-        """Add decisions until nothing follows (True) or the append is full (False)."""
+        """Add decisions until nothing follows (True), or until these must be appended (False)."""
         running = turn.running
         view = View(
             plan=running.plan,
@@ -192,6 +192,10 @@ class Coordinator:
                     return True
                 turn.decide(answer)
                 continue
+            if isinstance(answer, AssembleFirst) and turn.events:
+                # A dataset has one name for ever: what it lists must be durable before it is, or
+                # whoever comes after a crash would have others to list under the same name.
+                return False
             try:
                 view = await self._gathering.complete(view, answer, running.source.scope)
             except PayloadError as error:

@@ -4,7 +4,7 @@ A view of the log: calls that were recorded with an effect, what frames counted,
 was taken from a holder who may have fired something that it could not record any more.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -24,47 +24,9 @@ from noetl.domain.events import (
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import Failure
 from noetl.kernel.ids import CommandId, EventId, FrameId, StageId, StepName
-from noetl.kernel.instant import Instant
+from noetl.runtime.effect_entries import EffectEntry, EffectState, Named, listed
 
-EffectState = Literal["fired", "repeated", "in_doubt"]
 IN_DOUBT_KIND = "effect_in_doubt"
-_AFTER_STEP = 4
-"""Parts of a cycle behind its step: visit, iteration, task, run."""
-
-
-class EffectEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One cycle, or the cycles of a frame that are known by their number alone."""
-
-    cycle: str  # execution/step/visit/iteration/task/run, as far as it is known
-    step: StepName
-    task: str | None = None  # None: any of the step's tasks
-    run: int = 1
-    state: EffectState
-    event_id: EventId
-    time: Instant
-    adopted: bool = False  # a later holder took it over instead of firing it again
-    count: int = 1
-
-
-class EffectCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all cycles, those without a name of their own included."""
-
-    fired: int = 0  # the adopted ones included
-    adopted: int = 0
-    repeated: int = 0
-    in_doubt: int = 0
-
-
-def counted(entries: list[EffectEntry]) -> EffectCounts:
-    def total(state: EffectState) -> int:
-        return sum(entry.count for entry in entries if entry.state == state)
-
-    return EffectCounts(
-        fired=total("fired"),
-        adopted=sum(entry.count for entry in entries if entry.adopted),
-        repeated=total("repeated"),
-        in_doubt=total("in_doubt"),
-    )
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -80,18 +42,14 @@ class _Held(msgspec.Struct):
     name: CommandId | FrameId
     is_claimed: bool = False
     doubt: RecordedEvent | None = None  # its holder was lost then, and nothing recorded since
+    doubts: int = 0  # how many holders were
 
+    def lose(self, recorded: RecordedEvent) -> None:
+        self.doubt = self.doubt or recorded
+        self.doubts += 1
 
-class _Named(msgspec.Struct, frozen=True):
-    """Cycles of a frame, of which only the first ones are named."""
-
-    cycles: list[str]
-    count: int
-
-    @classmethod
-    def of(cls, state: str, metrics: dict[str, Any], counts: dict[str, Any]) -> "_Named":
-        cycles = [str(cycle) for cycle in metrics.get(state, ())]
-        return cls(cycles, max(len(cycles), int(counts.get(state, 0))))
+    def settle(self) -> None:
+        self.doubt, self.doubts = None, 0
 
 
 class Ledger:
@@ -116,8 +74,8 @@ class Ledger:
             case FrameDispatched() as event:
                 self._frame(recorded, event)
             case FrameCommitted(metrics=metrics):
-                self._settle(envelope.frame_id)
                 self._committed(recorded, metrics)
+                self._settle(envelope.frame_id)
             case _:
                 self._change_hands(recorded)
 
@@ -140,11 +98,14 @@ class Ledger:
         return sorted([*self._entries.values(), *doubts], key=lambda entry: int(entry.event_id))
 
     def _issue(self, command: CommandId | None, place: _Place) -> None:
-        """A person's retry of the same visit takes over what succeeded before."""
+        """A person's retry of the same visit takes over what succeeded before, and runs what was
+        in doubt, which is no less in doubt for that."""
         before = self._held.get(place)
         if before is not None and command is not None:
             self._of_command[command] = self._of_command.get(CommandId(before.name), [])
             self._adopt(command)
+            if before.doubt is not None:
+                self._entries[before.doubt.envelope.event_id] = _doubt(before)
         self._hold(command, place)
 
     def _hold(self, name: CommandId | FrameId | None, place: _Place) -> None:
@@ -156,13 +117,13 @@ class Ledger:
         """Its work has ended well, or has been recorded since: nothing of it is in doubt."""
         held = self._find(name)
         if held is not None:
-            held.doubt = None
+            held.settle()
 
     def _lose(self, name: CommandId | FrameId | None, recorded: RecordedEvent) -> None:
         """It ended without a word of its holder about what it has fired."""
         held = self._find(name)
         if held is not None and held.is_claimed:
-            held.doubt = held.doubt or recorded
+            held.lose(recorded)
 
     def _find(self, name: CommandId | FrameId | None) -> _Held | None:
         place = None if name is None else self._places.get(name)
@@ -175,7 +136,7 @@ class Ledger:
         if held is None or command is None:
             return
         if held.is_claimed:  # by somebody who may have fired something
-            held.doubt = recorded
+            held.lose(recorded)
             self._adopt(command)
         held.is_claimed = True
 
@@ -189,6 +150,8 @@ class Ledger:
         state = _state_of(event)
         if state is None:
             return
+        held = self._find(envelope.command_id)
+        doubts = 0 if held is None or state == "fired" else held.doubts
         self._settle(envelope.command_id)
         iteration = event.iteration or 0
         place = f"{envelope.execution_id}/{event.step}/{event.visit}/{iteration}"
@@ -200,6 +163,7 @@ class Ledger:
             state=state,
             event_id=envelope.event_id,
             time=envelope.event_time,
+            doubts=doubts,
         )
         # What failed is judged anew by whoever comes next: only what succeeded is surely adopted.
         if envelope.command_id is not None and isinstance(event, CallDone):
@@ -211,11 +175,15 @@ class Ledger:
         if frame is None or stage is None:
             return
         if frame not in self._places:
-            first = event.cursor.get("first", event.ordinal)
-            self._hold(frame, _Place(stage.step, stage.visit, first))
+            place = _Place(stage.step, stage.visit, event.cursor.get("first", event.ordinal))
+            before = self._held.get(place)
+            self._hold(frame, place)
+            if before is not None:  # of a loop that is retried: its journal still holds
+                self._held[place].doubts = before.doubts
         held = self._find(frame)
         if held is not None:
-            held.doubt = recorded if held.is_claimed else None
+            if held.is_claimed:
+                held.lose(recorded)
             held.is_claimed = True
 
     def _committed(self, recorded: RecordedEvent, metrics: dict[str, Any]) -> None:
@@ -225,17 +193,20 @@ class Ledger:
         effects = metrics.get("effects")
         if place is None or not isinstance(effects, dict):
             return
-        repeated = _Named.of("repeated", metrics, effects)
-        fired = _Named([], int(effects.get("fired", 0)) - repeated.count)
+        held = self._find(envelope.frame_id)
+        doubts = 0 if held is None else held.doubts
+        repeated = Named.of("repeated", metrics, effects)
+        fired = Named([], int(effects.get("fired", 0)) - repeated.count)
         found = [
-            *_listed(fired, _of_place(place, recorded, "fired")),
-            *_listed(
-                _Named.of("adopted", metrics, effects),
+            *listed(fired, _of_place(place, recorded, "fired")),
+            *listed(
+                Named.of("adopted", metrics, effects),
                 msgspec.structs.replace(_of_place(place, recorded, "fired"), adopted=True),
             ),
-            *_listed(repeated, _of_place(place, recorded, "repeated")),
-            *_listed(
-                _Named.of("in_doubt", metrics, effects), _of_place(place, recorded, "in_doubt")
+            *listed(repeated, _of_place(place, recorded, "repeated", doubts)),
+            *listed(
+                Named.of("in_doubt", metrics, effects),
+                _of_place(place, recorded, "in_doubt", doubts),
             ),
         ]
         for number, entry in enumerate(found):
@@ -253,10 +224,12 @@ def _state_of(event: CallDone | CallFailed) -> EffectState | None:
 def _doubt(held: _Held) -> EffectEntry:
     """Of the first effect that is not recorded, whichever task it is."""
     assert held.doubt is not None
-    return _of_place(held.place, held.doubt, "in_doubt")
+    return _of_place(held.place, held.doubt, "in_doubt", held.doubts)
 
 
-def _of_place(place: _Place, recorded: RecordedEvent, state: EffectState) -> EffectEntry:
+def _of_place(
+    place: _Place, recorded: RecordedEvent, state: EffectState, doubts: int = 0
+) -> EffectEntry:
     envelope = recorded.envelope
     return EffectEntry(
         cycle=f"{envelope.execution_id}/{place.step}/{place.visit}/{place.iteration}",
@@ -264,18 +237,5 @@ def _of_place(place: _Place, recorded: RecordedEvent, state: EffectState) -> Eff
         state=state,
         event_id=envelope.event_id,
         time=envelope.event_time,
+        doubts=doubts,
     )
-
-
-def _listed(named: _Named, like: EffectEntry) -> list[EffectEntry]:
-    """The cycles that have names, then how many have none."""
-    entries = [_of_cycle(cycle, like) for cycle in named.cycles]
-    rest = named.count - len(named.cycles)
-    return [*entries, msgspec.structs.replace(like, count=rest)] if rest > 0 else entries
-
-
-def _of_cycle(cycle: str, entry: EffectEntry) -> EffectEntry:
-    parts = cycle.rsplit("/", _AFTER_STEP)
-    if len(parts) <= _AFTER_STEP or not parts[-1].isdecimal():
-        return msgspec.structs.replace(entry, cycle=cycle)
-    return msgspec.structs.replace(entry, cycle=cycle, task=parts[-2], run=int(parts[-1]))

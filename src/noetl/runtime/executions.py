@@ -19,7 +19,8 @@ from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.results.store import ResultStore
-from noetl.runtime.effects import EffectEntry, Ledger
+from noetl.runtime.effect_entries import EffectEntry
+from noetl.runtime.effects import Ledger
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of

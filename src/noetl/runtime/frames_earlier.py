@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from noetl.domain.work import Call, JournalEntry
+from noetl.pipeline.effects import FIRED
 
 RowCalls = dict[tuple[str, int], Call]
 """Calls of one row by task and run."""
@@ -15,15 +18,21 @@ class Earlier:
     begun: set[int] = field(default_factory=set)  # rows that may have fired what is not recorded
     ended: set[int] = field(default_factory=set)  # rows that were reported as failed
 
-    def add(self, entries: list[JournalEntry], rows: Iterable[int]) -> None:
-        """One journal, the oldest first; `rows` are those that its frame may have begun."""
+    def add(
+        self, entries: list[JournalEntry], rows: Iterable[int], *, is_reported: bool = True
+    ) -> None:
+        """One journal, the oldest first; `rows` are those that its frame may have begun.
+
+        Unless it was reported, nobody has heard which rows are over: whoever wrote that was lost.
+        """
         is_unmarked = False
         for entry in entries:
             if entry.call is not None:
                 is_unmarked = is_unmarked or not self._is_known(entry.row)
                 self.calls.setdefault(entry.row, {})[entry.call.task, entry.call.run] = entry.call
             elif entry.has_ended:
-                self._end(entry.row)
+                if is_reported:
+                    self._end(entry.row)
             else:
                 self.begun.update(range(entry.row, entry.row + entry.rows))
         if is_unmarked:  # by a build that marked no rows: any of them may have begun
@@ -33,12 +42,15 @@ class Earlier:
         return row in self.begun or row in self.ended
 
     def _end(self, row: int) -> None:
-        """It failed and was reported: what succeeded of it is adopted, the rest is run anew."""
+        """It failed and was reported: what succeeded of it is adopted, the rest is run anew.
+
+        That some of it had run again was told by then.
+        """
         self.begun.discard(row)
         self.ended.add(row)
         calls = self.calls.pop(row, {})
         self.calls[row] = {
-            cycle: call
+            cycle: msgspec.structs.replace(call, effect=call.effect and FIRED)
             for cycle, call in calls.items()
             if call.error is None and call.result is not None
         }

@@ -67,9 +67,11 @@ class JournalBuffer:
         """What earlier holders of the rows have recorded."""
         work, found = self._work, Earlier()
         rows = range(work.first_index, work.first_index + work.row_count)
+        is_reported = bool(work.kept) or work.kept_ref is not None
         for frame in (*work.after, *([work.frame_id] if work.attempt > 1 else ())):
             read = partial(self._journal.read, work.execution_id, frame)
-            found.add(await insisted(read, self._hold.check, self._clock), rows)
+            entries = await insisted(read, self._hold.check, self._clock)
+            found.add(entries, rows, is_reported=is_reported and frame != work.frame_id)
         durable: asyncio.Future[NoETLError | None] = asyncio.get_running_loop().create_future()
         durable.set_result(None)
         self._marks = dict.fromkeys(found.begun, durable)

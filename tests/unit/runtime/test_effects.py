@@ -3,7 +3,8 @@
 from noetl.domain.events import CallFailed, CommandCancelled, CommandFailed, FrameFailed
 from noetl.domain.events.values import Failure
 from noetl.kernel.ids import CommandId
-from noetl.runtime.effects import EffectEntry, Ledger
+from noetl.runtime.effect_entries import EffectEntry
+from noetl.runtime.effects import Ledger
 from noetl.testing.given import Placed, Story, at, given
 from tests.unit.domain.happenings import (
     ANNA,
@@ -104,12 +105,33 @@ def test_an_effect_that_was_refused_because_of_doubt_is_named() -> None:
     assert states(story) == [("pay", "in_doubt")]
 
 
-def test_a_person_s_retry_has_a_command_of_its_own() -> None:
+def test_a_person_s_retry_leaves_the_doubt_about_what_was_lost() -> None:
     again = CommandId("c2")
     story = given(STARTED, issued(), claimed(), claimed(BERT, 2), failed(2))
     story.when(issued(again, attempt=2))
 
-    assert entries(story) == []
+    assert states(story) == [(None, "in_doubt")]
+
+
+def test_every_holder_that_was_lost_may_have_fired_what_runs_again() -> None:
+    story = given(STARTED, issued(), claimed(), claimed(BERT, 2), claimed(ANNA, 3))
+    story.when(called(task="pay", effect="repeated"), called(task="tell", effect="fired"))
+
+    assert [(entry.task, entry.doubts) for entry in entries(story)] == [("pay", 2), ("tell", 0)]
+
+
+def test_a_frame_s_repeated_effects_have_the_doubts_of_the_frame() -> None:
+    cycle = "7/load/1/3/pay/1"
+    metrics = {"effects": {"fired": 2, "repeated": 1}, "repeated": [cycle]}
+    story = given(STARTED, loop_started(), stage_opened(), dispatched())
+    for attempt in (2, 3):
+        story.when(abandoned(ANNA), dispatched(BERT, attempt=attempt))
+    story.when(committed(BERT, metrics=metrics))
+
+    assert [(entry.state, entry.doubts) for entry in entries(story)] == [
+        ("fired", 0),
+        ("repeated", 2),
+    ]
 
 
 def test_a_person_s_retry_adopts_what_had_succeeded() -> None:

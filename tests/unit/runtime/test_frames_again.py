@@ -86,12 +86,35 @@ async def test_journals_of_earlier_frames_say_what_was_done_and_what_is_in_doubt
 
 async def test_effects_that_a_report_has_told_of_are_not_told_again() -> None:
     scene = Scene(Behaving(seen), steps=LOOP)
-    ended = JournalEntry(row=0, has_ended=True)
-    await scene.journal.append(EXECUTION, OLD, [JournalEntry(row=0, call=PAID), ended])
+    ended = JournalEntry(row=1, has_ended=True)
+    await scene.journal.append(EXECUTION, OLD, [JournalEntry(row=1, call=PAID), ended])
 
-    report = await ran(scene, after=(OLD,))
+    report = await ran(scene, after=(OLD,), kept=KEPT)
 
     assert (report.adopted, report.metrics["effects"]["adopted"]) == ((), 0)
+
+
+@pytest.mark.parametrize("fields", [{"attempt": 2}, {"after": (FrameId("f1"),)}])
+async def test_a_row_that_is_over_is_in_doubt_until_somebody_was_told(
+    fields: dict[str, Any],
+) -> None:
+    """Its holder said in the journal that the row had failed, and died before it could report."""
+    scene = Scene(pipelines := Behaving(seen), steps=LOOP)
+    failed = Call(task="pay", error=BROKE, effect="fired")
+    await scene.journal.append(
+        EXECUTION,
+        FrameId("f1"),
+        [
+            JournalEntry(row=0, rows=1),
+            JournalEntry(row=0, call=failed),
+            JournalEntry(row=0, has_ended=True),
+        ],
+    )
+
+    await ran(scene, **fields)
+
+    assert [job.has_predecessor for job in pipelines.jobs] == [True, False, False]
+    assert dict(pipelines.jobs[0].journal) == {("pay", 1): failed}
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ async def test_results_of_stored_frames_are_put_together_in_order_and_seen_by_gu
     for work in reversed(works):
         assert isinstance(work, FrameWork)
         await scene.report(await stored(scene, work))
+    await scene.coordinator.drain()  # the dataset is made when all that it lists is durable
 
     (done,) = await scene.of(execution, "loop.done")
     whole = await scene.results.content(DEFAULT_SCOPE, done.result.reference.uri)
@@ -96,6 +97,7 @@ async def test_a_frame_that_cannot_be_read_fails_the_execution_in_words(scene: S
     await scene.results.objects.delete(frame.key)
 
     await scene.report(report)
+    await scene.coordinator.drain()
 
     ending = await scene.coordinator.ending(execution, 0)
     assert ending is not None

@@ -11,7 +11,7 @@ from noetl.decider.plan import plan_of
 from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.log import StoredEvent
 from noetl.kernel.instant import Instant
-from noetl.runtime.effects import EffectCounts, EffectEntry, counted
+from noetl.runtime.effect_entries import EffectCounts, EffectEntry, counted
 from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
 from noetl.runtime.explain import explain
 from noetl.runtime.seats import why_nobody
