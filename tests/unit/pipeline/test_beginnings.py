@@ -1,6 +1,7 @@
 """A row says that it may fire before it does, and how often it has tried."""
 
 from noetl.domain.work import Call
+from noetl.templates.recorded import inline_result
 from tests.unit.pipeline.rows import FunctionTool, House, counting, fails, in_turn, job
 from tests.unit.pipeline.test_effects import THREE
 
@@ -38,6 +39,15 @@ async def test_what_must_not_run_twice_begins_alone() -> None:
 async def test_what_was_refused_is_named() -> None:
     ended = await House(http=counting()).run(job(ONCE, has_predecessor=True))
     assert (ended.in_doubt, ended.repeated) == (("77/s/1/0/a/1",), ())
+
+
+async def test_what_an_earlier_holder_had_repeated_stays_repeated_when_it_is_adopted() -> None:
+    """That holder was lost before it could report, so nobody else will say it."""
+    journal = {("a", 1): Call(task="a", result=inline_result({"n": 40}), effect="repeated")}
+
+    ended = await House(http=counting()).run(job(THREE, journal=journal))
+
+    assert (ended.repeated, ended.adopted, ended.fired) == (("77/s/1/0/a/1",), (), 3)
 
 
 class TestTries:

@@ -93,15 +93,6 @@ async def test_what_is_recorded_is_adopted_with_its_writes() -> None:
     assert (ended.adopted, ended.fired, ended.repeated) == (("77/s/1/0/a/1",), 2, ())
 
 
-async def test_what_an_earlier_holder_had_repeated_stays_repeated_when_it_is_adopted() -> None:
-    """That holder was lost before it could report, so nobody else will say it."""
-    journal = {("a", 1): Call(task="a", result=inline_result({"n": 40}), effect="repeated")}
-
-    ended = await House(http=counting()).run(job(THREE, journal=journal))
-
-    assert (ended.repeated, ended.adopted, ended.fired) == (("77/s/1/0/a/1",), (), 3)
-
-
 async def test_the_first_effect_that_is_not_recorded_is_in_doubt_and_only_that_one() -> None:
     tool = counting()
     journal = {("a", 1): Call(task="a", result=inline_result({"n": 40}), effect="fired")}
