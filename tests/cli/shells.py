@@ -55,6 +55,25 @@ workflow:
   - step: finish
     tool: {{kind: python, input: {{n: "{{{{ each.stats.succeeded }}}}"}}, code: "result = n"}}
 """
+ROW_WAITS = f"""{HEAD}metadata: {{name: waits, path: guides/waits}}
+workload: {{folder: .}}
+workflow:
+  - step: each
+    loop:
+      in: [0, 1, 2, 3, 4, 5]
+      iterator: row
+      spec: {{mode: sequential, frame: {{max_rows: 1}}}}
+    tool:
+      kind: python
+      input: {{row: "{{{{ iter.row }}}}", folder: "{{{{ workload.folder }}}}"}}
+      code: |
+        import pathlib, time
+        if row == 3:
+            pathlib.Path(folder, "begun").touch()
+            while not pathlib.Path(folder, "ready").exists():
+                time.sleep(0.02)
+        result = row
+"""
 SLOW = f"""{HEAD}metadata: {{name: slow, path: guides/slow}}
 workload: {{file: begun}}
 workflow:

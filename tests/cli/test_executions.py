@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, ROWS_NEED_FILE, SLOW, Shell, ended
+from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, ROW_WAITS, ROWS_NEED_FILE, SLOW, Shell, ended
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +175,17 @@ def test_an_unknown_execution_is_not_found(
     done = shell.noetl(*command)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("execution_not_found: ")
+
+
+def test_a_loop_that_is_resumed_counts_the_rows_that_were_done_before(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.write("rows.yaml", ROW_WAITS)
+    running = shell.begin("run", "rows.yaml", "--set", f"folder={tmp_path}")
+    shell.until("begun")
+    running.kill()
+    ended(running)
+    (tmp_path / "ready").touch()
+    execution = shell.json("executions", "list")["execution_id"]
+    resumed = shell.noetl("executions", "resume", execution)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "✓ each  6 rows" in resumed.stderr

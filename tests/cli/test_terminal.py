@@ -44,7 +44,7 @@ def test_steps_get_marks_and_loops_a_bar(tmp_path: Path) -> None:
     assert drawn.count("✓") == 3
     assert "━" in drawn
     assert "of 6 rows" in drawn
-    assert "rows/s" in drawn
+    assert "1 frame out" in drawn
     assert "completed: execution" in drawn
 
 

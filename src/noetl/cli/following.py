@@ -25,6 +25,8 @@ class Display(Protocol):
 
     def say(self, line: str) -> None: ...
 
+    def note(self, line: str) -> None: ...
+
     def show(self, rows: list[StepProgress]) -> None: ...
 
 
@@ -40,6 +42,9 @@ class Silence:
     def say(self, line: str) -> None:
         tell(line)
 
+    def note(self, line: str) -> None:
+        pass
+
     def show(self, rows: list[StepProgress]) -> None:
         pass
 
@@ -51,6 +56,9 @@ class Lines(Silence):
         self._text = TextProgress()
         self._now = now
 
+    def note(self, line: str) -> None:
+        tell(f"  {line}")
+
     def show(self, rows: list[StepProgress]) -> None:
         for line in self._text.lines(rows, self._now()):
             tell(line)
@@ -60,14 +68,23 @@ class Following:
     """Takes events, keeps the progress, and tells the display."""
 
     def __init__(self, is_quiet: bool) -> None:
+        self._now = system_clock().now
         self.progress = Progress()
         self.display = self._chosen(is_quiet)
 
     def __call__(self, events: Sequence[Happened]) -> None:
         for each in events:
             rows = self.progress.take(each.envelope, each.event)
+            for line in self.progress.news:
+                self.display.note(line)
+            self.progress.news.clear()
             if rows:  # shown at once: the next event may change them
                 self.display.show(rows)
+
+    def recall(self, events: Sequence[Happened]) -> None:
+        for each in events:
+            self.progress.take(each.envelope, each.event)
+        self.progress.forget_pace(self._now())
 
     @property
     def status(self) -> str:
@@ -83,13 +100,13 @@ class Following:
             self.display.end()
 
     def _chosen(self, is_quiet: bool) -> Display:
-        now = system_clock().now
         if is_quiet:
             return Silence()
         if not sys.stderr.isatty():
-            return Lines(now)
+            return Lines(self._now)
         # Only a terminal needs the library that draws, and it takes a tenth of a second to load.
-        drawn: Display = import_module("noetl.cli.progress_live").LiveProgress(self.progress, now)
+        live = import_module("noetl.cli.progress_live")
+        drawn: Display = live.LiveProgress(self.progress, self._now)
         return drawn
 
 

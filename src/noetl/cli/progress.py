@@ -7,13 +7,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from noetl.cli.progress_engines import EngineNews
+from noetl.cli.progress_pace import Pace
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
     ExecutionRetried,
     FanoutStarted,
+    FrameAbandoned,
     FrameCommitted,
+    FrameDispatched,
+    FrameFailed,
     LoopDone,
     LoopStarted,
     PlaybookCompleted,
@@ -21,6 +26,7 @@ from noetl.domain.events import (
     PlaybookInitialized,
     ShardDone,
     ShardFailed,
+    StageEngine,
     StageOpened,
     StepEntered,
     StepExited,
@@ -28,7 +34,7 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.envelope import Envelope
 from noetl.kernel import instant
-from noetl.kernel.ids import LoopId, StageId, StepName, loop_id
+from noetl.kernel.ids import FrameId, LoopId, StageId, StepName, loop_id
 from noetl.kernel.instant import Instant
 
 Outcome = Literal["running", "done", "failed", "handled", "skipped", "cancelled"]
@@ -40,6 +46,8 @@ class LoopProgress(msgspec.Struct, kw_only=True):
     total: int | None
     done: int = 0
     failed: int = 0
+    frames: set[FrameId] = msgspec.field(default_factory=set)  # handed out and not back
+    served_by: str | None = None  # an engine that has the rows, or should have them
 
     @property
     def fraction(self) -> float | None:
@@ -55,6 +63,7 @@ class StepProgress(msgspec.Struct, kw_only=True):
     ended_at: Instant | None = None
     outcome: Outcome = "running"
     loop: LoopProgress | None = None
+    pace: Pace | None = None
     error: str | None = None
 
     @property
@@ -65,11 +74,12 @@ class StepProgress(msgspec.Struct, kw_only=True):
         return max(0.0, instant.seconds_between(self.began_at, self.ended_at or now))
 
     def rows_per_second(self, now: Instant) -> float | None:
-        seconds = self.seconds(now)
-        return None if self.loop is None or seconds <= 0 else self.loop.done / seconds
+        if self.loop is None or self.pace is None:
+            return None
+        return self.pace.rows_per_second(self.ended_at or now, self.loop.done)
 
     def seconds_left(self, now: Instant) -> float | None:
-        """As fast as so far; None while nothing is known."""
+        """As fast as of late; None while nothing is known."""
         rate = self.rows_per_second(now)
         if self.loop is None or self.loop.total is None or not rate:
             return None
@@ -87,6 +97,8 @@ class Progress:
         self.events = 0
         self.now = Instant("")
         self.is_over = False
+        self.news: list[str] = []  # what is to be said once
+        self._engines = EngineNews()
         self._stages: dict[StageId, LoopId] = {}
 
     def take(self, envelope: Envelope, event: Any) -> list[StepProgress]:
@@ -96,6 +108,9 @@ class Progress:
         """
         self.events += 1
         self.now = max(self.now, envelope.event_time)
+        news = self._engines.take(envelope, event)
+        if news is not None:
+            self.news.append(news)
         match event:
             case StepEntered() | ExecutionRetried():
                 return self._begin(event.step, event.visit)
@@ -104,10 +119,20 @@ class Progress:
             case LoopStarted() | FanoutStarted() | StageOpened() | LoopDone():
                 self._loop(envelope, event)
             case FrameCommitted() | ShardDone() | ShardFailed():
+                self._frames(envelope, event)
                 return self._rows(envelope, event)
+            case FrameDispatched() | FrameFailed() | FrameAbandoned() | StageEngine():
+                self._frames(envelope, event)
             case _:
                 return self._execution(event)
         return []
+
+    def forget_pace(self, now: Instant) -> None:
+        """What was taken so far happened before we came."""
+        self.news.clear()
+        for row in self.open.values():
+            if row.loop is not None:
+                row.pace = Pace(now, row.loop.done)
 
     def _begin(self, step: StepName, visit: int) -> list[StepProgress]:
         self.status, self.is_over = "RUNNING", False
@@ -138,15 +163,29 @@ class Progress:
         if isinstance(event, StageOpened):
             if envelope.stage_id is not None:
                 self._stages[envelope.stage_id] = key
+                self._frames(envelope, event)
         elif row is None:
             return
         elif isinstance(event, LoopDone):
             done = event.stats.succeeded + event.stats.failed
             row.loop = LoopProgress(total=event.stats.total, done=done, failed=event.stats.failed)
         elif isinstance(event, FanoutStarted):
-            row.loop = LoopProgress(total=event.total_shards)
+            row.loop, row.pace = LoopProgress(total=event.total_shards), Pace(self.now)
         else:
-            row.loop = LoopProgress(total=event.collection_size)
+            row.loop, row.pace = LoopProgress(total=event.collection_size), Pace(self.now)
+
+    def _frames(self, envelope: Envelope, event: Any) -> None:
+        """Which frames are out, and on whom."""
+        stage_id, frame = envelope.stage_id, envelope.frame_id
+        row = self.open.get(self._stages.get(stage_id or StageId(""), LoopId("")))
+        if stage_id is None or row is None or row.loop is None:
+            return
+        service = self._engines.stages.get(stage_id)
+        row.loop.served_by = None if service is None else service.words
+        if frame is not None and isinstance(event, FrameDispatched):
+            row.loop.frames.add(frame)
+        elif frame is not None:
+            row.loop.frames.discard(frame)
 
     def _rows(
         self, envelope: Envelope, event: FrameCommitted | ShardDone | ShardFailed
@@ -164,6 +203,8 @@ class Progress:
         elif isinstance(event, ShardDone) or event.final:
             row.loop.done += 1
             row.loop.failed += isinstance(event, ShardFailed)
+        if row.pace is not None:
+            row.pace.hear(self.now, row.loop.done)
         return [row]
 
     def _execution(self, event: Any) -> list[StepProgress]:

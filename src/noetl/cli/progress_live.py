@@ -10,16 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from noetl.cli.output import seconds_shown, shown
-from noetl.cli.progress import Progress, StepProgress
-from noetl.cli.progress_text import MARKS, rows_of, short
+from noetl.cli.progress import LoopProgress, Progress, StepProgress
+from noetl.cli.progress_text import MARKS, pace_cells, rows_of, short
 from noetl.kernel.instant import Instant
 
 OPEN_ROWS_MAX = 12
 """Steps that are drawn at once; a terminal is not high."""
 
-BAR_COLUMNS = 30
+BAR_COLUMNS_MAX = 30
+BAR_COLUMNS_MIN = 8
 FRAMES_PER_SECOND = 10
 
+_MARGIN = 5  # the spinner, and a blank on both sides of what is always there
+_PACE_STYLE = "cyan"
 _STYLES = {
     "done": "green",
     "failed": "bold red",
@@ -52,6 +55,9 @@ class LiveProgress:
     def say(self, line: str) -> None:
         self._live.console.print(Text(line))
 
+    def note(self, line: str) -> None:
+        self._live.console.print(Text(f"  {line}", style="dim"))
+
     def show(self, rows: list[StepProgress]) -> None:
         ended = [row for row in rows if row.outcome != "running"]
         if ended:
@@ -70,23 +76,39 @@ class LiveProgress:
 
     def _row(self, row: StepProgress, now: Instant) -> RenderableType:
         table = Table.grid(padding=(0, 1))
-        cells: list[RenderableType] = [self._spinner, Text(shown(row.name))]
+        name, spent = shown(row.name), seconds_shown(row.seconds(now))
+        cells: list[RenderableType] = [self._spinner, Text(name, no_wrap=True)]
         if row.loop is not None:
-            cells.append(_bar(row))
-            cells.append(Text(rows_of(row.loop)))
-            rate, left = row.rows_per_second(now), row.seconds_left(now)
-            cells.append(Text("" if rate is None else f"{rate:,.0f} rows/s", style="cyan"))
-            cells.append(Text("" if left is None else f"{seconds_shown(left)} left", style="dim"))
-        cells.append(Text(seconds_shown(row.seconds(now)), style="dim"))
+            rows, pace = rows_of(row.loop), [*pace_cells(row, now), spent]
+            left = self._live.console.width - len(name) - len(rows) - _MARGIN
+            shown_pace, bar = fitted(pace, left)
+            if bar:
+                cells.append(_bar(row.loop, bar))
+            cells.append(Text(rows, no_wrap=True))
+            cells += [Text(cell, style=_PACE_STYLE, no_wrap=True) for cell in shown_pace]
+        else:
+            cells.append(Text(spent, style="dim"))
         table.add_row(*cells)
         return table
 
 
-def _bar(row: StepProgress) -> ProgressBar:
+def fitted(cells: list[str], columns: int) -> tuple[list[str], int]:
+    """The cells that a line has room for, the first ones first, and the columns of its bar."""
+    kept: list[str] = []
+    left = columns
+    for cell in [cell for cell in cells if cell]:
+        if len(cell) + 1 > left - BAR_COLUMNS_MIN:
+            break
+        kept.append(cell)
+        left -= len(cell) + 1
+    return kept, 0 if left < BAR_COLUMNS_MIN else min(left, BAR_COLUMNS_MAX)
+
+
+def _bar(loop: LoopProgress, columns: int) -> ProgressBar:
     """A loop without a total pulses."""
-    total = None if row.loop is None else row.loop.total
-    done = 0 if row.loop is None else row.loop.done
-    return ProgressBar(total=total, completed=done, width=BAR_COLUMNS, pulse=total is None)
+    return ProgressBar(
+        total=loop.total, completed=loop.done, width=columns, pulse=loop.total is None
+    )
 
 
 def _finished(row: StepProgress, now: Instant) -> Text:

@@ -16,6 +16,7 @@ NEWS_SECONDS = 10.0
 """How often a loop that goes on may say so where lines cannot be drawn over."""
 
 ERROR_CHARACTERS_MAX = 200
+_FAST = 10  # rows per second
 
 
 def line_of(row: StepProgress, now: Instant) -> str:
@@ -48,10 +49,25 @@ def short(message: str) -> str:
     return first if len(first) <= ERROR_CHARACTERS_MAX else first[:ERROR_CHARACTERS_MAX] + "…"
 
 
-def _pace(row: StepProgress, now: Instant) -> list[str]:
+def pace_cells(row: StepProgress, now: Instant) -> tuple[str, str, str, str]:
+    """Rows per second, time left, frames in flight, engine; empty where nothing is known."""
     rate, left = row.rows_per_second(now), row.seconds_left(now)
-    pace = [] if rate is None or row.loop is None else [f"{rate:,.0f} rows/s"]
-    return pace + ([] if left is None else [f"{seconds_shown(left)} left"])
+    frames = 0 if row.loop is None else len(row.loop.frames)
+    return (
+        "" if rate is None else f"{_rate(rate)} rows/s",
+        "" if left is None else f"{seconds_shown(left)} left",
+        "" if frames == 0 else f"{count(frames, 'frame')} out",
+        "" if row.loop is None else row.loop.served_by or "",
+    )
+
+
+def _rate(rate: float) -> str:
+    """Slow rows are worth a digit more: `0.4`, not `0`."""
+    return f"{rate:,.0f}" if rate >= _FAST else f"{rate:.1f}"
+
+
+def _pace(row: StepProgress, now: Instant) -> list[str]:
+    return [cell for cell in pace_cells(row, now) if cell]
 
 
 class TextProgress:

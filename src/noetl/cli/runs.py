@@ -1,6 +1,6 @@
 """Start and steer executions, whoever runs them: an engine of our own, or a server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from noetl.bootstrap.engine import Engine
@@ -8,10 +8,14 @@ from noetl.domain.events import Event
 from noetl.domain.events.envelope import Envelope
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant
+from noetl.ports.event_log import PAGE_EVENTS_MAX
 from noetl.runtime.executions import Executions, Outcome
 from noetl.runtime.starting import StartRequest
+from noetl.wire.codec import open_stored
 
 WAIT_SECONDS = 60.0
+RECALLED_EVENTS_MAX = 20_000
+"""Of a longer log the beginning is enough: steps that are open are there, counts may be short."""
 
 
 class Happened(Protocol):
@@ -23,11 +27,22 @@ class Happened(Protocol):
     def event(self) -> Event: ...
 
 
-Follower = Callable[[Sequence[Happened]], None]
+class Follower(Protocol):
+    def __call__(self, events: Sequence[Happened]) -> None: ...
+
+    def recall(self, events: Sequence[Happened]) -> None:
+        """What happened before we came: to be known, and not to be shown."""
+        ...
 
 
-def ignore(_events: Sequence[Happened]) -> None:
+class Nobody:
     """For commands that do not wait."""
+
+    def __call__(self, events: Sequence[Happened]) -> None:
+        pass
+
+    def recall(self, events: Sequence[Happened]) -> None:
+        pass
 
 
 class Runs(Protocol):
@@ -77,11 +92,16 @@ class EngineRuns:
         self._scope = engine.settings.scope
         self._follower = follower
         self._followed: ExecutionId | None = None
+        self._waiting: list[Happened] | None = None  # until what was before them is known
         engine.coordinator.listeners.append(self._hear)
 
     def _hear(self, execution: ExecutionId, events: Sequence[Happened]) -> None:
-        if execution == self._followed:
+        if execution != self._followed:
+            return
+        if self._waiting is None:
             self._follower(events)
+        else:
+            self._waiting += events
 
     async def has_ended_since(self, execution: ExecutionId, moment: Instant) -> bool:
         row = (await self._engine.coordinator.load(execution)).state.execution
@@ -109,14 +129,27 @@ class EngineRuns:
         await self._engine.control.pause(self._scope, execution, reason=reason)
 
     async def resume(self, execution: ExecutionId) -> None:
-        self._followed = execution
+        await self._catch_up(execution)
         await self._engine.control.resume(self._scope, execution)
 
     async def retry(
         self, execution: ExecutionId, step: StepName | None, reason: str | None
     ) -> None:
-        self._followed = execution
+        await self._catch_up(execution)
         await self._engine.control.retry(self._scope, execution, step=step, reason=reason)
+
+    async def _catch_up(self, execution: ExecutionId) -> None:
+        """Opening the engine may have set it going: what it does now waits for what it did."""
+        self._followed, self._waiting = execution, []
+        version, log = 0, self._engine.platform.log
+        while version < RECALLED_EVENTS_MAX:
+            page = await log.read(execution, after_version=version)
+            self._follower.recall([open_stored(stored) for stored in page])
+            version = page[-1].stream_version if page else version
+            if len(page) < PAGE_EVENTS_MAX:
+                break
+        heard, self._waiting = self._waiting, None
+        self._follower([each for each in heard if each.envelope.stream_version > version])
 
     async def until_over(self, execution: ExecutionId) -> None:
         while await self._engine.coordinator.ending(execution, WAIT_SECONDS) is None:

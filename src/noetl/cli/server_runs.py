@@ -8,12 +8,13 @@ import msgspec
 
 from noetl.bootstrap.home import Holder
 from noetl.bootstrap.running import system_clock
-from noetl.cli.runs import Follower, Runs
+from noetl.cli.runs import RECALLED_EVENTS_MAX, Follower, Runs
 from noetl.client.connection import Connection
 from noetl.client.http_client import NoetlClient
 from noetl.kernel.errors import StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.instant import Instant
+from noetl.ports.event_log import PAGE_EVENTS_MAX
 from noetl.runtime.executions import Outcome
 
 
@@ -64,14 +65,24 @@ class ServerRuns:
         await self._client.pause(execution, reason)
 
     async def resume(self, execution: ExecutionId) -> None:
-        self._followed_after = (await self._client.show(execution)).event_count
+        await self._catch_up(execution)
         await self._client.resume(execution)
 
     async def retry(
         self, execution: ExecutionId, step: StepName | None, reason: str | None
     ) -> None:
-        self._followed_after = (await self._client.show(execution)).event_count
+        await self._catch_up(execution)
         await self._client.retry(execution, step, reason)
+
+    async def _catch_up(self, execution: ExecutionId) -> None:
+        while self._followed_after < RECALLED_EVENTS_MAX:
+            after = self._followed_after
+            page = await self._client.events(execution, after_version=after, limit=PAGE_EVENTS_MAX)
+            self._follower.recall(page)
+            self._followed_after = page[-1].envelope.stream_version if page else after
+            if len(page) < PAGE_EVENTS_MAX:
+                return
+        self._followed_after = (await self._client.show(execution)).event_count
 
     async def until_over(self, execution: ExecutionId) -> None:
         after = self._followed_after

@@ -15,7 +15,7 @@ from noetl.cli.connection import Reach, connected
 from noetl.cli.ending import EXIT_DONE, left, report
 from noetl.cli.following import Following, until_over
 from noetl.cli.output import print_json, tell
-from noetl.cli.runs import Runs, ignore
+from noetl.cli.runs import Nobody, Runs
 from noetl.kernel.errors import StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 
@@ -137,7 +137,7 @@ def _manner(given: dict[str, Any]) -> Manner:
 async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) -> None:
     cascade = not given["no_cascade"]
     reach = Reach(given["server"], NO_WAIT, does_work=False)
-    async with connected(load_settings(), reach, ignore) as runs:
+    async with connected(load_settings(), reach, Nobody()) as runs:
         cancelled = await runs.cancel(execution, given["reason"], cascade=cascade)
     if as_json:
         print_json({"execution_id": execution, "status": "CANCELLED", "cancelled": cancelled})
@@ -147,7 +147,8 @@ async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) 
 
 
 async def _pause(execution: ExecutionId, reason: str | None, server: str | None) -> None:
-    async with connected(load_settings(), Reach(server, NO_WAIT, does_work=False), ignore) as runs:
+    reach = Reach(server, NO_WAIT, does_work=False)
+    async with connected(load_settings(), reach, Nobody()) as runs:
         await runs.pause(execution, reason)
 
 
