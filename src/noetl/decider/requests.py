@@ -57,7 +57,10 @@ def pause(state: ExecutionState, reason: str | None) -> list[Decided]:
 
 
 def resume(state: ExecutionState) -> list[Decided]:
-    _refuse_if_over(state, "cannot be resumed")
+    again = (
+        f"cannot be resumed; run it again: noetl executions retry {state.execution.execution_id}"
+    )
+    _refuse_if_over(state, again)
     return [Decided(event=ExecutionResumed())] if state.execution.status == "PAUSED" else []
 
 
@@ -66,6 +69,8 @@ def retry(
 ) -> list[Decided]:
     """From the step that is named, else from every step that failed or was cancelled."""
     execution = state.execution
+    if execution.status == "PAUSED":
+        raise StateRefuses(execution.execution_id, "is paused; resume it, or cancel it first")
     if execution.status not in TERMINAL:
         raise StateRefuses(execution.execution_id, "is still running; cancel it or wait")
     names = _unfinished(state) if step is None else [step]

@@ -62,7 +62,8 @@ def _paused(state: ExecutionState) -> Iterator[str]:
     if state.execution.status == "PAUSED":
         is_last = state.execution.last_event_type == _PAUSED and state.now is not None
         since = f" since {_time(state.now)}" if is_last and state.now is not None else ""
-        yield f"It is paused{since}: nothing new starts until it is resumed."
+        resume = f"noetl executions resume {state.execution.execution_id}"
+        yield f"It is paused{since}: nothing new starts until it is resumed: {resume}."
 
 
 def _failing(state: ExecutionState) -> Iterator[str]:
@@ -113,7 +114,8 @@ def _loops(state: ExecutionState, now: Instant) -> Iterator[str]:
             f"Loop {work.step} has {done} of {_count(work.total, 'row')} done{failed};"
             f" {_frames(work, out)}."
         )
-        yield from _lost_frames(out, now)
+        yield from _leases(out, now)
+        yield from _engine(work)
 
 
 def _loops_without_workers(state: ExecutionState, lacking: Lacking) -> Iterator[str]:
@@ -137,14 +139,29 @@ def _frames(work: LoopWork, out: list[FrameRow]) -> str:
     return ", ".join(words)
 
 
-def _lost_frames(out: list[FrameRow], now: Instant) -> Iterator[str]:
-    late = [
-        frame.frame_id
-        for frame in out
-        if frame.lease_until is not None and seconds_between(now, frame.lease_until) < 0
-    ]
+def _leases(out: list[FrameRow], now: Instant) -> Iterator[str]:
+    ends = sorted(frame.lease_until for frame in out if frame.lease_until is not None)
+    late = [end for end in ends if seconds_between(now, end) < 0]
     if late:
         yield f"The lease of {_count(len(late), 'frame')} ran out, so another worker may take them."
+    elif ends:
+        left = _seconds(seconds_between(now, ends[0]))
+        whose = "Its lease" if len(ends) == 1 else "The first of their leases"
+        yield f"{whose} ends at {_time(ends[0])} (in {left}) unless it is renewed."
+
+
+def _engine(work: LoopWork) -> Iterator[str]:
+    """Whether the engine that a loop is for has come."""
+    engine = work.policy.get("engine")
+    if engine is None:
+        return
+    if work.job is None:
+        yield f"Its rows are for {engine}, which is starting; local workers have them meanwhile."
+        return
+    slots, link = work.job.get("slots"), work.job.get("ui_url")
+    again = "" if work.jobs == 1 else f", asked for {work.jobs} times"
+    where = "" if link is None else f": {link}"
+    yield f"Its rows are for {engine}, {_count(int(slots or 0), 'slot')}{again}{where}."
 
 
 def _children(state: ExecutionState) -> Iterator[str]:

@@ -10,6 +10,7 @@ from noetl.domain.events import (
     FrameCommitted,
     PlaybookCompleted,
     PlaybookFailed,
+    StageEngine,
     StepEntered,
     StepExited,
 )
@@ -24,6 +25,7 @@ from tests.unit.domain.happenings import (
     COMMAND,
     FAILURE,
     SOON,
+    STAGE,
     STARTED,
     STEP,
     abandoned,
@@ -109,7 +111,8 @@ def test_a_lease_that_ran_out_says_so(plan: Plan) -> None:
 def test_a_pause_comes_first(plan: Plan) -> None:
     story = given(STARTED, entered("load"), issued(), ExecutionPaused())
     assert said(story, plan)[0] == (
-        "It is paused since 2026-01-01T00:00:00Z: nothing new starts until it is resumed."
+        "It is paused since 2026-01-01T00:00:00Z: nothing new starts until it is resumed:"
+        f" noetl executions resume {story.state.execution.execution_id}."
     )
     assert len(said(story, plan)) == 2
 
@@ -126,8 +129,24 @@ def test_a_loop_tells_its_rows_and_its_frames(plan: Plan) -> None:
     )
     assert said(story, plan) == [
         "Loop load has 50 of 100 rows done (2 of them failed);"
-        " 1 frame out on bert, 30 rows not handed out yet."
+        " 1 frame out on bert, 30 rows not handed out yet.",
+        "Its lease ends at 2026-01-01T00:02:00Z (in 90 s) unless it is renewed.",
     ]
+
+
+def test_an_engine_that_has_not_come_yet_is_told_and_then_where_to_look(plan: Plan) -> None:
+    story = given(
+        STARTED,
+        entered("load"),
+        loop_started(collection_size=100),
+        stage_opened(frame_policy={"engine": "spark"}),
+    )
+    assert said(story, plan)[-1] == (
+        "Its rows are for spark, which is starting; local workers have them meanwhile."
+    )
+    job = StageEngine(engine="spark", session_id="s", tag="t", slots=2, ui_url="http://here:4040")
+    story.when(at(job, stage_id=STAGE))
+    assert said(story, plan)[-1] == "Its rows are for spark, 2 slots: http://here:4040."
 
 
 def test_frames_of_lost_workers_are_told(plan: Plan) -> None:
