@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from noetl.cli.output import seconds_shown
-from noetl.cli.progress import LoopProgress, Progress, StepProgress
-from noetl.cli.progress_live import fitted
-from noetl.cli.progress_text import ERROR_CHARACTERS_MAX, TextProgress, line_of
+from noetl.cli.progress import LoopProgress
+from noetl.cli.progress_text import ERROR_CHARACTERS_MAX, TextProgress
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
@@ -15,7 +14,6 @@ from noetl.domain.events import (
     FanoutStarted,
     FrameAbandoned,
     FrameCommitted,
-    FrameDispatched,
     LoopDone,
     LoopStarted,
     PlaybookCompleted,
@@ -23,95 +21,15 @@ from noetl.domain.events import (
     PlaybookInitialized,
     ShardDone,
     ShardFailed,
-    StageClosed,
-    StageEngine,
-    StageOpened,
     StepEntered,
     StepExited,
     StepSkipped,
 )
-from noetl.domain.events.envelope import Envelope
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure
 from noetl.kernel import instant
-from noetl.kernel.ids import EventId, ExecutionId, FrameId, LoopId, StageId, StepName, WorkerId
-
-NOON = instant.parse("2026-11-15T12:00:00Z")
-A, B = StepName("a"), StepName("b")
-LINK = "http://here:4040"
-LOOP, STAGE = LoopId("a@1"), StageId("7")
-FRAME = FrameId("1")
-BOOM = Failure(kind="http_status", message="503 from the shop\nand more")
-
-
-class Told:
-    """A progress that is told one event after the other, each at its second."""
-
-    def __init__(self) -> None:
-        self.progress = Progress()
-        self.rows: list[StepProgress] = []
-
-    def tell(
-        self,
-        second: float,
-        event: Any,
-        stage: StageId | None = None,
-        frame: FrameId | None = None,
-    ) -> "Told":
-        envelope = Envelope(
-            event_id=EventId("1"),
-            event_type=event.TYPE,
-            schema_name="s",
-            schema_version=1,
-            tenant_id="t",
-            organization_id="o",
-            execution_id=ExecutionId("1"),
-            stream_id="execution/1",
-            stream_version=1,
-            aggregate_type="execution",
-            aggregate_id="1",
-            event_time=instant.plus(NOON, seconds=second),
-            producer="test",
-            stage_id=stage,
-            frame_id=frame,
-        )
-        self.rows = self.progress.take(envelope, event)
-        return self
-
-    def loop(self, total: int | None) -> "Told":
-        self.tell(0, StepEntered(step=A))
-        self.tell(0, LoopStarted(loop_id=LOOP, step=A, mode="parallel", collection_size=total))
-        return self.tell(0, StageOpened(stage_kind="loop", step=A, loop_id=LOOP), STAGE)
-
-    def frame(self, second: float, rows: int, failed: int = 0) -> "Told":
-        done = FrameCommitted(worker_id=WorkerId("w"), row_count=rows, failed_rows=failed)
-        return self.tell(second, done, STAGE)
-
-    def spark_loop(self, total: int) -> "Told":
-        self.loop(total)
-        policy = {"engine": "spark"}
-        opened = StageOpened(stage_kind="loop", step=A, loop_id=LOOP, frame_policy=policy)
-        return self.tell(0, opened, STAGE)
-
-    def job(self, second: float, ui_url: str | None = LINK) -> "Told":
-        event = StageEngine(engine="spark", session_id="s", tag="t", slots=2, ui_url=ui_url)
-        return self.tell(second, event, STAGE)
-
-    def out(self, second: float, frame: str, worker: str = "local") -> "Told":
-        until = instant.plus(NOON, seconds=second + 30)
-        event = FrameDispatched(ordinal=0, worker_id=WorkerId(worker), lease_until=until)
-        return self.tell(second, event, STAGE, FrameId(frame))
-
-    @property
-    def news(self) -> list[str]:
-        told = list(self.progress.news)
-        self.progress.news.clear()
-        return told
-
-    @property
-    def line(self) -> str:
-        (row,) = self.rows
-        return line_of(row, self.progress.now)
+from noetl.kernel.ids import FrameId, LoopId, WorkerId
+from tests.cli.told_progress import BOOM, FRAME, LOOP, NOON, STAGE, A, B, Told
 
 
 def test_a_step_is_open_from_its_entry_to_its_exit() -> None:
@@ -195,42 +113,6 @@ def test_what_was_before_we_came_counts_as_rows_and_not_for_the_pace() -> None:
     told = Told().loop(1_000).frame(2, 500)
     told.progress.forget_pace(instant.plus(NOON, seconds=3600))
     assert told.frame(3610, 100).line == "… a  600 of 1,000 rows  10 rows/s  40.0 s left"
-
-
-def test_the_engine_and_its_link_are_told_once() -> None:
-    told = Told().spark_loop(100).out(1, "1")
-    (row,) = told.progress.open.values()
-    assert row.loop is not None
-    assert (row.loop.served_by, told.news) == ("spark starts", [])
-    told.job(2).out(2, "2")
-    assert row.loop.served_by == "spark starts"
-    assert told.news == [f"a runs on spark, 2 slots: {LINK}"]
-    told.out(3, "3", "spark/7/0")
-    assert row.loop.served_by == "spark, 2 slots"
-    told.tell(4, StageClosed(status="COMPLETED"), STAGE)
-    assert told.spark_loop(100).job(5).news == []
-
-
-def test_slots_that_are_lost_and_come_back_are_told() -> None:
-    told = Told().spark_loop(100).job(1, None).out(2, "1", "spark/7/0")
-    assert told.news == ["a runs on spark, 2 slots"]
-    told.out(3, "2").out(4, "3")
-    (row,) = told.progress.open.values()
-    assert row.loop is not None
-    assert row.loop.served_by == "local"
-    assert told.news == ["a: no slots of spark at work; local workers go on"]
-    assert told.job(5, None).news == ["a runs on spark again, after its slots were lost, 2 slots"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "kept", "bar"),
-    [(90, 4, 30), (43, 4, 8), (40, 3, 11), (20, 1, 9), (9, 0, 9), (5, 0, 0)],
-)
-def test_a_line_has_as_much_as_there_is_room_for(columns: int, kept: int, bar: int) -> None:
-    cells = ["100 rows/s", "", "6 s left", "2 frames", "1.0 s"]
-    shown, width = fitted(cells, columns)
-    assert (len(shown), width) == (kept, bar)
-    assert sum(len(cell) + 1 for cell in shown) + width <= columns
 
 
 def test_the_end_of_a_loop_says_what_the_log_says() -> None:

@@ -3,21 +3,19 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import psutil
 import pytest
 
 from noetl.domain.credential import OpenCredential
-from noetl.kernel.canonical_json import check_plain, encode
-from noetl.ports.tool import ToolFailed
 from noetl.tools import duckdb as module
 from noetl.tools.duckdb import DuckdbTool, database_path
 from noetl.tools.duckdb_credentials import statements_for
-from tests.tools.tool_calls import EXECUTION, call, services
+from tests.tools.duckdb_fixtures import *  # noqa: F403 - fixtures are found by name
+from tests.tools.duckdb_fixtures import failure, run
+from tests.tools.tool_calls import EXECUTION, services
 
 ENDLESS = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
 HOLDER = """
@@ -26,28 +24,6 @@ held = duckdb.connect(sys.argv[1])
 print("held", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-async def tool(tmp_path: Path) -> AsyncIterator[DuckdbTool]:
-    tool = DuckdbTool(services(tmp_path))
-    yield tool
-    await tool.close()
-
-
-async def run(tool: DuckdbTool, query: Any, **parameters: Any) -> Any:
-    names = ("timeout_seconds", "credentials", "execution_id")
-    further = {name: parameters.pop(name) for name in names if name in parameters}
-    result = await tool.run(call("duckdb", {"query": query, **parameters}, **further))
-    check_plain(result.value)
-    encode(result.value)
-    return result.value
-
-
-async def failure(tool: DuckdbTool, query: Any, **parameters: Any) -> ToolFailed:
-    with pytest.raises(ToolFailed) as raised:
-        await run(tool, query, **parameters)
-    return raised.value
 
 
 @pytest.mark.parametrize(
