@@ -17,7 +17,7 @@ NextAction = Literal["continue", "wait", "stop"]
 """What a worker should do next: go on, start nothing new, or give up what it has."""
 
 HOLDERS_MAX = 1_000
-"""No frame is handed out more often than this, whatever its policy says."""
+"""No work is handed out more often than this between two retries by a person."""
 
 EffectNote = str
 """`fired`, or `repeated`: whether an earlier holder had fired it was in doubt, so it ran again."""
@@ -85,6 +85,12 @@ class CommandWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     facts: Facts
     journal: tuple[Call, ...] = ()  # calls that an earlier holder recorded: adopt, do not repeat
     traceparent: str = ""  # the span of its step, when the server tells spans
+    visit_attempt: int = 1  # rises by a person's retry of the step
+
+    @property
+    def holder(self) -> int:
+        """Which holder of the step's visit this is, in the names of what it writes."""
+        return holder_of(self.claim, self.visit_attempt)
 
 
 class ClaimedRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,9 +141,13 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 
     @property
     def holder(self) -> int:
-        """Which holder of the frame this is, in the names of what it writes: a retry by a person
-        begins to count its attempts anew."""
-        return self.attempt + (self.visit_attempt - 1) * HOLDERS_MAX
+        """Which holder of the frame this is, in the names of what it writes."""
+        return holder_of(self.attempt, self.visit_attempt)
+
+
+def holder_of(claim: int, visit_attempt: int) -> int:
+    """A retry by a person begins to count anew."""
+    return claim + (visit_attempt - 1) * HOLDERS_MAX
 
 
 Work = CommandWork | FrameWork

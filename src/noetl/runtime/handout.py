@@ -131,6 +131,7 @@ def _claim(turn: Turn, row: CommandRow, seat: Seat, terms: LeaseTerms) -> Comman
         lease_seconds=terms.lease_seconds,
         facts=running.facts[row.command_id],
         journal=tuple(turn.state.calls.get(row.command_id, ())),
+        visit_attempt=row.attempt,
         traceparent=_traceparent(turn, row.step, row.visit) if terms.is_traced else "",
     )
 

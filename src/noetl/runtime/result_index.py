@@ -27,7 +27,7 @@ from noetl.domain.events.envelope import Envelope, RecordedEvent
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.domain.payload import is_payload_uri
-from noetl.domain.work import HOLDERS_MAX
+from noetl.domain.work import holder_of
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import CommandId, EventId, FrameId, LoopId, StageId, StepName
 from noetl.kernel.instant import Instant
@@ -70,6 +70,7 @@ class Work(msgspec.Struct):
     visit: int
     holder: int = 1
     ordinal: int = 0
+    visit_attempt: int = 1
 
 
 class ResultIndex:
@@ -105,10 +106,11 @@ class ResultIndex:
         command = envelope.command_id or CommandId("")
         stage = envelope.stage_id or StageId("")
         match event:
-            case CommandIssued(step=step, visit=visit):
-                self._commands[command] = Work(step, visit)
+            case CommandIssued(step=step, visit=visit, attempt=attempt):
+                self._commands[command] = Work(step, visit, visit_attempt=attempt)
             case CommandClaimed(claim=claim) if command in self._commands:
-                self._commands[command].holder = claim
+                work = self._commands[command]
+                work.holder = holder_of(claim, work.visit_attempt)
             case LoopStarted(loop_id=loop_id, attempt=attempt):
                 self._loops[loop_id] = attempt
             case StageOpened(step=step, visit=visit, loop_id=loop_id):
@@ -116,7 +118,7 @@ class ResultIndex:
             case FrameDispatched(ordinal=ordinal, attempt=attempt) if stage in self._stages:
                 work, loop_id = self._stages[stage]
                 tries = self._loops.get(loop_id, 1) if loop_id is not None else 1
-                holder = attempt + (tries - 1) * HOLDERS_MAX
+                holder = holder_of(attempt, tries)
                 frame = envelope.frame_id or FrameId("")
                 self._frames[frame] = Work(work.step, work.visit, holder, ordinal)
 

@@ -19,7 +19,7 @@ from noetl.domain.execution.state import ExecutionState
 from noetl.domain.naming.placement import physical_key
 from noetl.domain.naming.result_name import ResultName
 from noetl.domain.payload import Fingerprint
-from noetl.domain.work import Call, CommandWork, Facts, FrameWork, RowOutcome
+from noetl.domain.work import Call, CommandWork, Facts, FrameWork, RowOutcome, holder_of
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import EventId, StageId, WorkerId
 from noetl.ports.clock import Clock
@@ -123,6 +123,7 @@ class RunAgain:
             lease_seconds=_LEASE_SECONDS,
             facts=facts_of(issued),
             journal=tuple([call async for call in self._journal(named, row, before)]),
+            visit_attempt=row.attempt,
         )
         playbook = await self._history.playbooks.load(named.scope, work.playbook_digest)
         report = await self._commands.run(work, playbook, FreeHold(), _REPAIR)
@@ -158,7 +159,7 @@ class RunAgain:
             step=row.step,
             task=call.task,
             run=call.run,
-            attempt=row.claim,
+            attempt=holder_of(row.claim, row.attempt),
             visit=row.visit,
         )
         results = self._apart.results

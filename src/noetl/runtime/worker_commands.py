@@ -43,7 +43,7 @@ class Commands:
             facts=work.facts,
             ctx=work.facts.ctx,
             journal={(call.task, call.run): call for call in work.journal},
-            attempt=work.claim,
+            attempt=work.holder,
             has_predecessor=work.claim > 1,
             command_id=work.command_id,
         )
