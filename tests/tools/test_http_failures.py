@@ -25,13 +25,12 @@ async def test_json_that_was_asked_for_and_is_none_fails(tool: HttpTool, target:
 
 
 @pytest.mark.parametrize("body", [b"{bad", b"NaN", b'"\\ud800"', b"[" * 100_000])
-async def test_json_that_is_promised_and_is_none_fails_with_advice(
+async def test_json_that_is_promised_and_is_none_is_its_text(
     tool: HttpTool, target: Target, body: bytes
 ) -> None:
+    """Playbooks written elsewhere count on it; `response_type: json` is strict."""
     target.answers["/x"] = {"body": body, "content_type": "application/json"}
-    failed = await failure(tool, {"url": f"{target.url}/x"})
-    assert failed.failure.kind == "parse"
-    assert "`response_type: text`" in failed.failure.message
+    assert (await run(tool, {"url": f"{target.url}/x"})).value["data"] == body.decode()
 
 
 async def test_a_refusal_that_is_no_json_is_still_read(tool: HttpTool, target: Target) -> None:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urljoin
@@ -178,13 +177,11 @@ def _redirected(request: Request, status: int, target: str) -> Request:
 
 async def _value(request: Request, answer: _Answer, response_type: str) -> dict[str, Any]:
     headers = header_map(answer.headers)
-    is_refusal = answer.status >= HTTPStatus.BAD_REQUEST
-    read = partial(parsed, answer.body, headers, response_type, is_refusal=is_refusal)
     try:
         if len(answer.body) < PARSED_ASIDE_BYTES_MIN:
-            data, encoded = read()
+            data, encoded = parsed(answer.body, headers, response_type)
         else:
-            data, encoded = await asyncio.to_thread(read)
+            data, encoded = await asyncio.to_thread(parsed, answer.body, headers, response_type)
     except ValueError as error:
         raise failed(
             "parse",

@@ -72,26 +72,19 @@ def _seconds_until(moment: datetime, now: Instant) -> float:
     return (moment - instant.to_datetime(now)).total_seconds()
 
 
-def parsed(
-    body: bytes, headers: Mapping[str, str], response_type: str, *, is_refusal: bool = False
-) -> tuple[Any, bool]:
-    """The body as plain data, and whether it had to become base64.
-
-    Raises ValueError for a body that is promised to be JSON and is not: half an answer is none.
-    What a refusal says is worth having as it is.
-    """
+def parsed(body: bytes, headers: Mapping[str, str], response_type: str) -> tuple[Any, bool]:
+    """The body as plain data, and whether it had to become base64."""
     if response_type == "bytes":
         return base64.b64encode(body).decode(), True
     content_type, charset = _content_type(headers.get("content-type", ""))
     if response_type == "json":
         return _json(body), False
-    is_json = content_type.endswith(("/json", "+json"))
-    if response_type == "auto" and (is_json or not content_type) and body.strip():
+    is_json = content_type.endswith(("/json", "+json")) or not content_type
+    if response_type == "auto" and is_json and body.strip():
         try:
             return _json(body), False
         except ValueError:
-            if is_json and not is_refusal:
-                raise
+            pass  # the target said JSON and meant something else: its words are still worth having
     return _text(body, charset, lossy=response_type == "text")
 
 
