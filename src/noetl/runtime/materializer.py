@@ -14,16 +14,16 @@ from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import ResultReference
 from noetl.domain.log import StoredEvent
 from noetl.domain.naming.result_name import is_result_uri
-from noetl.domain.projection import QUERY_RECORDS_MAX, Cursor, ProjectionQuery, ProjectionRecord
+from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery, ProjectionRecord
 from noetl.domain.read_models import NO_TENANT, SCOPES
 from noetl.kernel import canonical_json
-from noetl.kernel.errors import LogReplaced
 from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.results.filling import DAMAGED, MISSING, fill
 from noetl.results.store import ResultStore
+from noetl.runtime.log_cursor import load_cursor
 from noetl.runtime.payload_verification import payloads_named_by
 from noetl.wire.codec import open_stored
 
@@ -56,7 +56,7 @@ class Materializer:
 
     async def advance(self, limit: int = PAGE_EVENTS_MAX) -> int:
         """Check the next page of the log; returns how many events it had, 0 at the end."""
-        cursor = await self._load_cursor()
+        cursor = await load_cursor(self._log, self._projections, CONSUMER)
         page = await self._log.tail(after_position=cursor.position, limit=limit)
         records: dict[str, ProjectionRecord] = {}
         for stored in page:
@@ -87,15 +87,6 @@ class Materializer:
         """What the store of this scope lacks, as far as the log has been checked."""
         records = await self._unfilled(scope)
         return [msgspec.convert(record.state, UnfilledResult) for record in records]
-
-    async def _load_cursor(self) -> Cursor:
-        identity = await self._log.identity()
-        cursor = await self._projections.cursor(CONSUMER)
-        if cursor is None:
-            return Cursor(consumer=CONSUMER, log_identity=identity, position=0)
-        if cursor.log_identity != identity:
-            raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
-        return cursor
 
     async def _looked_at(self, stored: StoredEvent) -> AsyncIterator[ProjectionRecord]:
         recorded = open_stored(stored)

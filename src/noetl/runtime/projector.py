@@ -25,13 +25,14 @@ from noetl.domain.read_models import (
     write_meta,
 )
 from noetl.domain.snapshots import INTERVAL_EVENTS, is_due
-from noetl.kernel.errors import LogReplaced, NoETLError
+from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.snapshot_store import SnapshotStore
+from noetl.runtime.log_cursor import load_cursor
 from noetl.runtime.replay import Replay, ReplayRequest, freeze
 from noetl.wire.codec import open_stored
 from noetl.wire.upcasters import RELEASED
@@ -75,7 +76,7 @@ class Projector:
 
     async def advance(self, limit: int = PAGE_EVENTS_MAX) -> int:
         """Project the next page of the log; returns how many events it had, 0 at the end."""
-        cursor = await self._load_cursor()
+        cursor = await load_cursor(self._log, self._projections, CONSUMER)
         # States that run ahead of what is saved must not be used again: until the page is saved
         # they are out of reach, whatever goes wrong on the way.
         known, self._known = self._known, OrderedDict()
@@ -103,15 +104,6 @@ class Projector:
             known.popitem(last=False)
         self._known, self._cursor = known, cursor
         return len(page)
-
-    async def _load_cursor(self) -> Cursor:
-        identity = await self._log.identity()
-        cursor = await self._projections.cursor(CONSUMER)
-        if cursor is None:
-            return Cursor(consumer=CONSUMER, log_identity=identity, position=0)
-        if cursor.log_identity != identity:
-            raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
-        return cursor
 
     async def _at(self, execution: ExecutionId, cursor: Cursor) -> _Known:
         """The state as the read models have it: at the cursor, not at the head of the log."""

@@ -27,7 +27,7 @@ from noetl.domain.naming.placement import (
     shard_of,
 )
 from noetl.domain.naming.result_name import DatasetName, ResultName, parse_results
-from noetl.kernel.errors import CollectionRefused, LogReplaced, NameInvalid, RequestInvalid
+from noetl.kernel.errors import CollectionRefused, NameInvalid, RequestInvalid
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant, seconds_between
 from noetl.kernel.scope import Scope
@@ -36,6 +36,7 @@ from noetl.ports.clock import Clock
 from noetl.ports.event_log import EventLog
 from noetl.ports.object_store import ObjectFacts, ObjectStore
 from noetl.ports.projection_store import ProjectionStore
+from noetl.runtime.log_cursor import load_cursor
 from noetl.runtime.projector import CONSUMER
 from noetl.wire.codec import open_stored
 
@@ -188,12 +189,8 @@ class ResultCollector:
         if request.grace_seconds < 0:
             raise RequestInvalid(f"a grace of {request.grace_seconds:g} s is none; use 0 or more")
         log = self._collected.log
-        cursor = await self._collected.projections.cursor(CONSUMER)
-        identity = await log.identity()
-        if cursor is not None and cursor.log_identity != identity:
-            raise LogReplaced(CONSUMER, known=cursor.log_identity, actual=identity)
-        position = 0 if cursor is None else cursor.position
-        for oldest in await log.tail(after_position=position, limit=1):
+        cursor = await load_cursor(log, self._collected.projections, CONSUMER)
+        for oldest in await log.tail(after_position=cursor.position, limit=1):
             age = seconds_between(oldest.ingest_time, self._collected.clock.now())
             if age > request.grace_seconds:
                 raise CollectionRefused(

@@ -7,7 +7,7 @@ import pytest
 
 from noetl.domain.events.values import Failure
 from noetl.domain.work import WorkerIdentity
-from noetl.kernel.errors import LogUnavailable
+from noetl.kernel.errors import ClaimLost, LogUnavailable
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.runtime.control import cancel_tree
 from noetl.runtime.log_lines import tell_events
@@ -86,7 +86,8 @@ async def test_a_heartbeat_that_crosses_with_its_report_is_nothing_to_tell(
     await scene.start(text, count=2)
     work = await scene.claim_one()
     await scene.report(ended(work, worker()))
-    assert await said_to(scene.desk.heartbeat(beat(work, worker()))) == "lost"
+    with pytest.raises(ClaimLost):
+        await scene.desk.heartbeat(beat(work, worker()))
 
     (late,) = [each for each in caplog.records if each.getMessage().startswith("worker came late")]
     assert late.levelname == "DEBUG"
@@ -110,7 +111,8 @@ async def test_a_heartbeat_for_what_another_worker_holds_is_a_warning(
     lost = await scene.claim_one()
     await scene.pass_time(2 * LEASE_SECONDS)
     await scene.claim_one(by=worker("other"))
-    assert await said_to(scene.desk.heartbeat(beat(lost, worker()))) == "lost"
+    with pytest.raises(ClaimLost):
+        await scene.desk.heartbeat(beat(lost, worker()))
 
     warned = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     assert warned[-1].startswith("worker fenced off")
