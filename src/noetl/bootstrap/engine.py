@@ -17,7 +17,8 @@ from noetl.bootstrap.materializing import materialize
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.results import keep_swept
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
-from noetl.bootstrap.stages import stage_engines, stage_slots
+from noetl.bootstrap.spark import results_place
+from noetl.bootstrap.stages import shared_driver, stage_engines, stage_slots
 from noetl.bootstrap.sweeping import sweep
 from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.domain.log import SealedEvent
@@ -43,6 +44,8 @@ from noetl.runtime.spans import ExecutionSpans
 from noetl.runtime.start_keys import StartKeys
 from noetl.runtime.starting import Starter
 from noetl.runtime.worker import Worker, WorkerServices
+from noetl.spark.driver import SparkDriver
+from noetl.spark.job_runner import SparkJobRunner
 from noetl.tools.cursors import CursorDrivers
 from noetl.tools.registry import Tools, tool_factories
 
@@ -65,6 +68,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     journal: FrameJournal
     home: Home
     clock: Clock
+    spark: SparkDriver
     gauges: list[Callable[[], Mapping[str, float]]] = msgspec.field(default_factory=list)
 
 
@@ -87,6 +91,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         stack.push_async_callback(_catch_up, projector)
         stack.push_async_callback(engine.coordinator.drain)
         await stack.enter_async_context(in_background(_project(engine.coordinator, projector)))
+        stack.push_async_callback(engine.spark.close)
         if has_worker:
             await stack.enter_async_context(_working(engine))
         else:
@@ -141,6 +146,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
         journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
         home=home,
         clock=clock,
+        spark=shared_driver(settings),
     )
 
 
@@ -199,6 +205,7 @@ def _tool_services(engine: Engine) -> ToolServices:
         environment=child_environment(),
         python_processes_max=settings.processors,
         python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
+        spark=SparkJobRunner(engine.spark, platform.results.objects, results_place(settings)),
     )
 
 

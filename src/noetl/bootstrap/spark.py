@@ -6,6 +6,7 @@ from noetl.bootstrap.settings import Settings, spark_environment
 from noetl.kernel.errors import SettingInvalid
 from noetl.servers.java import Java, find_java, is_java_there, look_for_java
 from noetl.spark.driver import SparkDriver
+from noetl.spark.object_place import ObjectPlace, place_at, url_of_home
 from noetl.spark.session import SparkSettings
 
 
@@ -31,6 +32,13 @@ def spark_settings(settings: Settings) -> SparkSettings:
     return SparkSettings(
         master=settings.spark_master, memory_mb=settings.spark_memory_mb, conf=conf
     )
+
+
+def results_place(settings: Settings) -> ObjectPlace:
+    """Where Spark finds results, and puts them."""
+    is_at_home = settings.payload_url == "file:"
+    url = url_of_home(settings.home) if is_at_home else settings.payload_url
+    return place_at(url, settings.placement)
 
 
 def java_for_spark(settings: Settings) -> Java:

@@ -18,6 +18,7 @@ from noetl.kernel.instant import plus
 from noetl.kernel.stage_token import StageGrant, stage_token
 from noetl.ports.slot_source import StageOrder
 from noetl.runtime.stage_slots import StageSlots
+from noetl.spark.driver import SparkDriver
 from noetl.spark.session import TASK_TRIES_MAX, SparkSettings
 from noetl.spark.slot_source import SparkSlotSource
 
@@ -47,11 +48,15 @@ async def stage_slots(engine: "Engine") -> AsyncIterator[StageSlots]:
         async def argument(order: StageOrder) -> bytes:
             return msgspec.msgpack.encode(await door.task_for(order))
 
-        driver = spark_driver(settings, slot_settings(settings))
-        source = SparkSlotSource(driver, FUNCTION, argument)
+        source = SparkSlotSource(engine.spark, FUNCTION, argument)
         slots = StageSlots(engine.coordinator, source, settings.spark_slots or settings.processors)
         stack.push_async_callback(slots.close)
         yield slots
+
+
+def shared_driver(settings: Settings) -> SparkDriver:
+    """One for the stages of a process and for the jobs of its playbooks."""
+    return spark_driver(settings, slot_settings(settings))
 
 
 def slot_settings(settings: Settings) -> SparkSettings:

@@ -8,8 +8,9 @@ from noetl.templates.errors import TemplateFailed
 ROWS_MIN = 1_000
 """Collections shorter than this are done before an engine is warm."""
 
-_WAITING_KINDS = frozenset({"playbook", "wait"})
-"""Rows of these wait for others: parked here they cost nothing, in a slot they would hold it."""
+_WAITING_KINDS = frozenset({"playbook", "wait", "spark"})
+"""Rows of these wait for others, for jobs of Spark too: here they cost little, in a slot they would
+hold it."""
 
 
 def is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:

@@ -7,9 +7,11 @@ from noetl.domain.credential import OpenCredential
 from noetl.domain.playbook.loop import ITERATOR
 from noetl.pipeline.credentials import inside
 from noetl.pipeline.cycle import Cycle
+from noetl.pipeline.effects import AT_MOST_ONCE
 from noetl.pipeline.evaluation import Source
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
+from noetl.pipeline.keeping import name_of
 from noetl.pipeline.plan import WORKBOOK, TaskPlan, from_workbook, has_template, placed
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
@@ -17,6 +19,7 @@ from noetl.ports.tool import ToolCall
 
 _NOTHING: Mapping[str, Any] = {}
 _STARTS_ANOTHER = "playbook"
+_STORES_ITSELF = "spark"
 
 
 class Preparation:
@@ -84,6 +87,8 @@ class Preparation:
             timeout_seconds=timeout,
             attempt=attempt,
             visit_attempt=job.visit_attempt,
+            result=name_of(job, plan.name, cycle.run).uri if plan.kind == _STORES_ITSELF else "",
+            is_repeatable=plan.effects != AT_MOST_ONCE,
         )
 
     def _refuse_secrets(self, passed_on: Mapping[str, Any]) -> None:

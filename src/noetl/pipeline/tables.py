@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noetl.domain.events.values import ResultReference
 from noetl.pipeline.cycle import Cycle, Tried
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
@@ -38,6 +39,8 @@ class HandedTables:
 
     async def value(self, result: ToolResult) -> Any:
         """What the call gave. The file is gone after this, what is in it is not."""
+        if result.stored is not None:
+            return await self._in_parts(result.stored)
         table = result.table
         if table is None:
             return result.value
@@ -51,6 +54,18 @@ class HandedTables:
             whole = await asyncio.to_thread(opened.whole)
             return whole[VALUE]
         return _value_of(opened)
+
+    async def _in_parts(self, reference: ResultReference) -> Any:
+        """A table that its tool has stored."""
+        scope, is_secret = self._job.scope, bool(self._secrets.forms())
+        is_plain = self._job.is_in_loop or is_secret
+        content = await self._store.content(scope, reference.uri, reference, lazily=not is_plain)
+        if is_secret:  # what was stored may show what this row knows; what is recorded must not
+            await self._store.discard(scope, reference)
+        if is_plain:
+            return content[VALUE]
+        result = await asyncio.to_thread(referred_result, content, reference)
+        return stored_result(result, content[VALUE])
 
     async def stored(self, cycle: Cycle, tried: Tried) -> Tried:
         """The end of the task with its table in the store. Raises StoreUnavailable."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from noetl.domain.credential import OpenCredential
-from noetl.domain.events.values import Failure
+from noetl.domain.events.values import Failure, ResultReference
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import CommandId, ExecutionId, StageId, StepName
 from noetl.kernel.scope import Scope
@@ -31,6 +31,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: float | None = None
     attempt: int = 1  # rises with every retry by a rule; the idempotency key does not
     visit_attempt: int = 1  # of a row: rises by a person's retry of its loop
+    result: str = ""  # its name, for tools that store their results themselves
+    is_repeatable: bool = True  # False: `effects: at_most_once`
 
     @property
     def credential(self) -> OpenCredential | None:
@@ -53,6 +55,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 
     value: Any = None
     table: ToolTable | None = None
+    stored: ResultReference | None = None  # a table in parts, which the tool stored by the name
     http: dict[str, Any] | None = None  # status, headers
     pg: dict[str, Any] | None = None
 

@@ -7,6 +7,7 @@ import msgspec
 
 from noetl.ports.clock import Clock
 from noetl.ports.payload_store import PayloadStore
+from noetl.ports.spark_jobs import SparkJobs
 from noetl.ports.stored_results import StoredResults
 from noetl.ports.tool import Tool
 from noetl.ports.work_desk import ChildDesk
@@ -22,6 +23,7 @@ class ToolServices(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}  # what child processes get: never the server's own
     python_processes_max: int = 2
     python_memory_bytes_max: int = 2 * 1024**3
+    spark: SparkJobs | None = None  # None: not in this process
 
 
 ToolFactory = Callable[[ToolServices], Tool]

@@ -49,6 +49,12 @@ def is_manifest(content: Any) -> bool:
     return isinstance(content, dict) and content.keys() == {"loop", "parts"}
 
 
+def is_table(manifest: DatasetManifest) -> bool:
+    """Whether its parts are rows of one table, as a tool wrote them, and not outputs of frames:
+    there is no loop that anything could be said of."""
+    return not manifest.loop
+
+
 def frame_content(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Every row has every field, so that the rows are a table."""
     return {ROWS: [{name: row.get(name) for name in ROW_FIELDS} for row in outcomes]}

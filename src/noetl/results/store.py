@@ -37,15 +37,23 @@ from noetl.kernel.scope import Scope
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
 from noetl.results.counts import PAYLOAD, TIER
-from noetl.results.dataset import DatasetManifest, DatasetPart, is_manifest, rows_of
+from noetl.results.dataset import (
+    DatasetManifest,
+    DatasetPart,
+    is_manifest,
+    is_table,
+    rows_of,
+)
+from noetl.results.dataset_file import dataset_file
 from noetl.results.lazily import content_within
 from noetl.results.nested import STORED, NestedTable, with_tables
 from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
 from noetl.results.sharing import Sharing
-from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
 from noetl.results.writer import EXTENSIONS, ResultWriter, cache_key
-from noetl.templates.recorded import LOOP
+from noetl.templates.recorded import LOOP, VALUE
+from noetl.templates.table_rows import TableRows
 
 _MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
@@ -95,7 +103,10 @@ class ResultStore(ResultWriter):
         stored = await self._open(name, known)
         content = await asyncio.to_thread(content_within, stored, known if lazily else None)
         if is_manifest(content):
-            return await self._loop_content(scope, msgspec.convert(content, DatasetManifest))
+            manifest = msgspec.convert(content, DatasetManifest)
+            if lazily and known is not None and (table := self._lazy_rows(manifest, known)):
+                return {VALUE: table}
+            return await self._loop_content(scope, manifest)
         if STORED not in content:
             return content
 
@@ -154,6 +165,9 @@ class ResultStore(ResultWriter):
         """A file of the result's bytes for a program to map; below `scratch` unless it lies here
         anyway."""
         name = _own(scope, reference.uri)
+        if _media_type(reference) == JSON_MEDIA_TYPE:  # of a table that lies in parts
+            path = scratch / f"{reference.sha256}.{EXTENSIONS[FEATHER_MEDIA_TYPE]}"
+            return await dataset_file(self.objects, self.placement, reference.uri, path)
         key = await self._key(name, reference)
         with self._resolving(TIER, _media_type(reference)):
             found = await self.chain.read(cache_key(name, reference), key)
@@ -162,6 +176,32 @@ class ResultStore(ResultWriter):
         path = scratch / f"{reference.sha256}.{EXTENSIONS[_media_type(reference)]}"
         await asyncio.to_thread(path.write_bytes, found.view)
         return path
+
+    async def discard(self, scope: Scope, reference: ResultReference) -> None:
+        """Remove a table in parts that nobody was told of."""
+        name = _own(scope, reference.uri)
+        key = await self._key(name, reference)
+        content = msgspec.json.decode(await self.chain.places.whole(key), type=DatasetManifest)
+        for part in content.parts:
+            if part.reference is not None:
+                of_part = await self._key(_own(scope, part.reference.uri), part.reference)
+                await self.objects.delete(of_part)
+        await self.objects.delete(key)
+
+    def _lazy_rows(self, manifest: DatasetManifest, known: ResultReference) -> TableRows | None:
+        """None: it is no table, or its parts can only be read by waiting for them."""
+        if not is_table(manifest):
+            return None
+        from noetl.results.parted_rows import (  # noqa: PLC0415 - loads Arrow
+            PartedRows,
+            is_reachable,
+            part_opener,
+        )
+
+        if not is_reachable(self.objects):
+            return None
+        source = PartedRows(manifest.parts, part_opener(self.objects, self.placement))
+        return TableRows(source, known, (VALUE,))
 
     async def _payload(self, scope: Scope, uri: str) -> bytes:
         digest = uri.rpartition("/")[2]
@@ -215,8 +255,12 @@ class ResultStore(ResultWriter):
             self.counts.resolved[path, outcome] += 1
 
     async def _loop_content(self, scope: Scope, manifest: DatasetManifest) -> dict[str, Any]:
-        """What a loop's result is, all rows in their order."""
+        """What a loop's result is, or a table's, all rows in their order."""
         values: list[Any] = []
+        if is_table(manifest):
+            for part in manifest.parts:
+                values += await self.rows(scope, part)
+            return {VALUE: values}
         for part in manifest.parts:
             values += [row.get("value") for row in await self.rows(scope, part)]
         return {LOOP: {**manifest.loop, "results": values}}

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import msgspec
 
@@ -18,8 +18,11 @@ from noetl.servers.java import Java
 from noetl.spark.driver_process import DriverProcess, Summaries
 from noetl.spark.session import LOOPBACK, SparkSettings
 from noetl.spark.slots import ARGUMENT_BYTES_MAX, SlotJob
+from noetl.spark.work_job import WorkAnswer, WorkJob
 
 START_SECONDS_MAX = 180.0
+
+Answer = TypeVar("Answer")
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,10 +33,10 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     ui_url: str | None
 
 
-class JobHandle:
+class JobHandle(Generic[Answer]):
     """A job that was handed to Spark."""
 
-    def __init__(self, tag: str, session_id: str, ended: "asyncio.Future[Summaries]") -> None:
+    def __init__(self, tag: str, session_id: str, ended: "asyncio.Future[Answer]") -> None:
         self.tag = tag
         self.session_id = session_id
         self._ended = ended
@@ -42,7 +45,7 @@ class JobHandle:
     def is_over(self) -> bool:
         return self._ended.done()
 
-    async def wait(self) -> Summaries:
+    async def wait(self) -> Answer:
         """Raises SparkJobFailed, SparkJobCancelled or SparkDriverLost."""
         return await asyncio.shield(self._ended)
 
@@ -77,7 +80,7 @@ class SparkDriver:
         async with self._starting:
             return (await self._running())[1]
 
-    async def submit(self, job: SlotJob, *, session_id: str | None = None) -> JobHandle:
+    async def submit(self, job: SlotJob, *, session_id: str | None = None) -> JobHandle[Summaries]:
         """Hand a job over. With the session that was recorded for it, it runs there or not at all.
 
         Raises SparkDriverLost when that session is gone.
@@ -92,6 +95,15 @@ class SparkDriver:
             if process.has_job(job.tag):
                 raise RequestInvalid(f"a Spark job {job.tag} runs already; choose another tag")
             return JobHandle(job.tag, session.session_id, await process.start_job(job))
+
+    async def start_work(self, job: WorkJob) -> JobHandle[WorkAnswer]:
+        """Hand a playbook's own job over. Raises RequestInvalid while one with its tag runs."""
+        async with self._starting:
+            process, session = await self._running()
+            if process.has_job(job.tag):
+                raise RequestInvalid(f"a Spark job {job.tag} runs already; cancel it first")
+            where = job.session_id if self.settings.is_connect else session.session_id
+            return JobHandle(job.tag, where, await process.start_work(job))
 
     async def cancel(self, tag: str, *, session_id: str | None = None) -> None:
         """Returns once the job is over; a job that is not there is over.

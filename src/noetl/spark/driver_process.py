@@ -32,11 +32,14 @@ from noetl.spark.messages import (
     SessionFailed,
     SessionOpened,
     StartJob,
+    StartWork,
     Status,
+    WorkDone,
 )
 from noetl.spark.processes import end_session
 from noetl.spark.session import SparkSettings, write_settings
 from noetl.spark.slots import SlotJob, SlotSummary
+from noetl.spark.work_job import WorkAnswer, WorkJob
 
 CLOSE_SECONDS_MAX = 20.0
 
@@ -54,7 +57,7 @@ class DriverProcess:
         self._folder = DriverFolder()
         self._numbers = count(1)
         self._opened: asyncio.Future[SessionOpened] = loop.create_future()
-        self._jobs: dict[str, asyncio.Future[Summaries]] = {}
+        self._jobs: dict[str, asyncio.Future[Any]] = {}  # by tag
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
         self._is_gone = False
@@ -82,11 +85,13 @@ class DriverProcess:
         return await asyncio.shield(self._opened)
 
     async def start_job(self, job: SlotJob) -> "asyncio.Future[Summaries]":
-        self._folder.bound_log()
-        ended: asyncio.Future[Summaries] = asyncio.get_running_loop().create_future()
-        ended.add_done_callback(_looked_at)
-        self._jobs[job.tag] = ended
+        ended = self._new_job(job.tag)
         await self._send(StartJob(job=job))
+        return ended
+
+    async def start_work(self, job: WorkJob) -> "asyncio.Future[WorkAnswer]":
+        ended = self._new_job(job.tag)
+        await self._send(StartWork(job=job))
         return ended
 
     def has_job(self, tag: str) -> bool:
@@ -153,16 +158,25 @@ class DriverProcess:
                 self._opened.set_result(reply)
             case SessionFailed(reason=reason):
                 self._opened.set_exception(SparkStartFailed(reason, self._folder.log_tail()))
-            case JobDone(tag_of_job=tag, summaries=summaries):
-                self._jobs.pop(tag).set_result(summaries)
-            case JobFailed(tag_of_job=tag, is_cancelled=True):
-                self._jobs.pop(tag).set_exception(SparkJobCancelled(tag))
-            case JobFailed(tag_of_job=tag, reason=reason):
-                self._jobs.pop(tag).set_exception(SparkJobFailed(tag, reason))
+            case JobDone() | WorkDone() | JobFailed():
+                self._hear_of_job(reply)
             case Cancelled() | Status():
                 answer = self._answers.pop(reply.request)
                 if not answer.done():  # who asked may have gone
                     answer.set_result(reply)
+
+    def _hear_of_job(self, reply: JobDone | WorkDone | JobFailed) -> None:
+        tag = reply.tag_of_job
+        ended = self._jobs.pop(tag)
+        match reply:
+            case JobDone(summaries=summaries):
+                ended.set_result(summaries)
+            case WorkDone(answer=answer):
+                ended.set_result(answer)
+            case JobFailed(is_cancelled=True):
+                ended.set_exception(SparkJobCancelled(tag))
+            case JobFailed():
+                ended.set_exception(SparkJobFailed(tag, reply.reason, reply.exception))
 
     async def _bury(self) -> None:
         self._is_gone = True
@@ -182,6 +196,12 @@ class DriverProcess:
                 waiting.set_exception(SparkDriverLost(ending))
         self._jobs.clear()
         self._answers.clear()
+
+    def _new_job(self, tag: str) -> "asyncio.Future[Any]":
+        self._folder.bound_log()
+        ended = self._jobs[tag] = asyncio.get_running_loop().create_future()
+        ended.add_done_callback(_looked_at)
+        return ended
 
     def _expected(self) -> "tuple[int, asyncio.Future[Any]]":
         number = next(self._numbers)

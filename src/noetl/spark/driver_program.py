@@ -5,6 +5,7 @@ supervisor is gone it takes all of them along.
 """
 
 import contextlib
+import ctypes
 import os
 import re
 import shutil
@@ -30,21 +31,28 @@ from noetl.spark.messages import (
     SessionFailed,
     SessionOpened,
     StartJob,
+    StartWork,
     Status,
+    WorkDone,
 )
 from noetl.spark.processes import end_session
-from noetl.spark.session import open_session
+from noetl.spark.session import SparkSettings, open_session, work_session
 from noetl.spark.shipping import pack_code
 from noetl.spark.slots import SlotJob, run_slots
+from noetl.spark.work import run_work
+from noetl.spark.work_code import JobStopped
+from noetl.spark.work_job import WorkJob
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CANCEL_AGAIN_SECONDS = 0.25
 REASON_LENGTH_MAX = 2_000
+STOP_SECONDS_MAX = 30.0
+"""Code that goes on for so long after it was stopped ends the driver, and all that runs in it."""
 
 _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
-_PYTHON_ERROR = re.compile(r"[\w.]*(Error|Exception|Refused|Invalid): ")
+_PYTHON_ERROR = re.compile(r"(noetl\.[\w.]+|[\w.]*(Error|Exception|Refused|Invalid)): ")
 _REQUEST = msgspec.json.Decoder(Request)
 
 
@@ -54,6 +62,13 @@ class Running:
     def __init__(self) -> None:
         self.is_cancelled = False
         self.ended = Event()
+        self.code: Thread | None = None  # which runs code of a playbook
+
+    def stop(self) -> None:
+        """Code sees it with its next line: what Spark cancels is not all that it does."""
+        if self.code is not None and self.code.ident is not None and not self.ended.is_set():
+            ident = ctypes.c_ulong(self.code.ident)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(JobStopped))
 
 
 class DriverProgram:
@@ -63,6 +78,8 @@ class DriverProgram:
         self._running: dict[str, Running] = {}
         self._folder: Path | None = None
         self._session: SparkSession | None = None
+        self._settings = SparkSettings()
+        self._py_files: list[str] = []
         self._control: JobControl | None = None
 
     def serve(self) -> None:
@@ -94,6 +111,10 @@ class DriverProgram:
             case StartJob(job=job):
                 running = self._running[job.tag] = Running()
                 Thread(target=self._run, args=(job, running), daemon=True).start()
+            case StartWork(job=work):
+                running = self._running[work.tag] = Running()
+                running.code = Thread(target=self._work, args=(work, running), daemon=True)
+                running.code.start()
             case CancelJob():
                 if request.tag in self._running:
                     self._running[request.tag].is_cancelled = True
@@ -103,10 +124,11 @@ class DriverProgram:
 
     def _open(self, request: OpenSession) -> None:
         self._folder = Path(request.folder)
-        settings = request.settings
+        self._settings = settings = request.settings
         try:
             ours = [] if settings.is_local else [str(pack_code(self._folder))]
-            self._session = open_session(settings, [*ours, *settings.py_files])
+            self._py_files = [*ours, *settings.py_files]
+            self._session = open_session(settings, self._py_files)
             self._control = control = control_of(self._session, settings)
             opened = SessionOpened(
                 session_id=control.session_id,
@@ -125,29 +147,59 @@ class DriverProgram:
         assert self._control is not None, "as above"
         reply: Reply
         try:
-            self._control.label(
-                JobLabel(tag=job.tag, description=job.description or job.tag, pool=job.pool)
-            )
+            description = job.description or job.tag
+            self._control.label(JobLabel(tag=job.tag, description=description, pool=job.pool))
             reply = JobDone(tag_of_job=job.tag, summaries=run_slots(self._session, job))
         except Exception as error:  # noqa: BLE001 - as above
-            if not running.is_cancelled and self._control.is_lost(error):
-                sys.stderr.write(f"the session is lost: {said(error)}\n")
-                self.end()
-            reply = JobFailed(
-                tag_of_job=job.tag, reason=said(error), is_cancelled=running.is_cancelled
-            )
-        del self._running[job.tag]
+            reply = self._failed(job.tag, running, error)
+        self._over(job.tag, running, reply)
+
+    def _work(self, job: WorkJob, running: Running) -> None:
+        assert self._session is not None, "a session is opened before jobs are sent"
+        reply: Reply
+        try:
+            own = work_session(self._session, self._settings, job.session_id, self._py_files)
+            description = job.order.description or job.tag
+            label = JobLabel(tag=job.tag, description=description, pool=job.pool)
+            control_of(own, self._settings).label(label)
+            reply = WorkDone(tag_of_job=job.tag, answer=run_work(own, job))
+        except Exception as error:  # noqa: BLE001 - as above, and whatever code of playbooks says
+            reply = self._failed(job.tag, running, error)
+        except JobStopped:
+            reply = JobFailed(tag_of_job=job.tag, reason="it was stopped", is_cancelled=True)
+        self._over(job.tag, running, reply)
+
+    def _failed(self, tag: str, running: Running, error: Exception) -> JobFailed:
+        assert self._control is not None, "as above"
+        if not running.is_cancelled and self._control.is_lost(error):
+            sys.stderr.write(f"the session is lost: {said(error)}\n")
+            self.end()
+        return JobFailed(
+            tag_of_job=tag,
+            reason=said(error),
+            exception=type(error).__name__,
+            is_cancelled=running.is_cancelled,
+        )
+
+    def _over(self, tag: str, running: Running, reply: Reply) -> None:
+        del self._running[tag]
         running.ended.set()
         self._say(reply)
 
     def _cancel(self, request: CancelJob) -> None:
         assert self._control is not None, "as above"
         running = self._running.get(request.tag)
+        left = STOP_SECONDS_MAX
         try:
             self._control.cancel(request.tag, request.session_id)
             # The job may have been about to start, and then nothing was cancelled.
             while running is not None and not running.ended.wait(CANCEL_AGAIN_SECONDS):
                 self._control.cancel(request.tag, request.session_id)
+                running.stop()
+                left -= CANCEL_AGAIN_SECONDS
+                if running.code is not None and left < 0:
+                    sys.stderr.write(f"{request.tag} does not stop\n")
+                    self.end()
         except Exception as error:  # noqa: BLE001 - as above
             self._say(Cancelled(request=request.request, reason=said(error)))
         else:

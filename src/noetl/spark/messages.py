@@ -4,6 +4,7 @@ import msgspec
 
 from noetl.spark.session import SparkSettings
 from noetl.spark.slots import SlotJob, SlotSummary
+from noetl.spark.work_job import WorkAnswer, WorkJob
 
 LINE_BYTES_MAX = 1 << 28  # ten thousand slots with the longest summaries, in base64
 
@@ -17,6 +18,10 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True, tag="open"):
 
 class StartJob(msgspec.Struct, frozen=True, kw_only=True, tag="start_job"):
     job: SlotJob
+
+
+class StartWork(msgspec.Struct, frozen=True, kw_only=True, tag="start_work"):
+    job: WorkJob
 
 
 class CancelJob(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
@@ -50,9 +55,15 @@ class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     summaries: tuple[SlotSummary, ...]
 
 
+class WorkDone(msgspec.Struct, frozen=True, kw_only=True, tag="work_done"):
+    tag_of_job: str
+    answer: WorkAnswer
+
+
 class JobFailed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     tag_of_job: str
     reason: str
+    exception: str = ""  # what the code of a playbook raised
     is_cancelled: bool = False
 
 
@@ -66,5 +77,5 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
     running: tuple[str, ...]  # tags
 
 
-Request = OpenSession | StartJob | CancelJob | AskStatus | CloseSession
-Reply = SessionOpened | SessionFailed | JobDone | JobFailed | Cancelled | Status
+Request = OpenSession | StartJob | StartWork | CancelJob | AskStatus | CloseSession
+Reply = SessionOpened | SessionFailed | JobDone | WorkDone | JobFailed | Cancelled | Status

@@ -124,6 +124,26 @@ def open_session(settings: SparkSettings, py_files: Iterable[str]) -> "SparkSess
     return session
 
 
+def work_session(
+    session: "SparkSession", settings: SparkSettings, session_id: str, py_files: Iterable[str]
+) -> "SparkSession":
+    """A session for one job alone: its views and settings are nobody else's.
+
+    With Connect it has the id that follows from its work, so that whoever does this work again
+    finds it.
+    """
+    if not settings.is_connect:
+        return session.newSession()
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra, and slow to import
+
+    own = SparkSession.builder.remote(connect_url(settings.url, session_id)).create()
+    for name, value in settings.conf.items():
+        own.conf.set(name, value)
+    for path in py_files:
+        own.addArtifacts(path, pyfile=True)
+    return own
+
+
 def connect_url(url: str, session_id: str | None = None) -> str:
     """The address with a user that a later driver can name again, and with a session if given."""
     host, _, rest = url.partition("/;")

@@ -61,4 +61,4 @@ class SparkSlotSource:
             await self._driver.session()
 
     async def close(self) -> None:
-        await self._driver.close()
+        """The driver is closed by the process that made it: others use it, too."""

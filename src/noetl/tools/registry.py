@@ -17,6 +17,8 @@ from noetl.tools.failures import failed
 
 ENTRY_POINT_GROUP = "noetl.tools"
 
+_ON_SERVER = "spark"
+
 
 Made = TypeVar("Made")
 
@@ -89,6 +91,7 @@ _BUILT_IN: dict[str, ToolFactory] = {
         _built_in("resolve", "artifact", "ArtifactTool"),
         _built_in("transfer", "transfer", "TransferTool"),
         _built_in("secrets", "secrets", "SecretsTool"),
+        _built_in("spark", "spark", "SparkTool"),
     )
 }
 
@@ -118,7 +121,9 @@ class Tools:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return tuple(self._factories)
+        """What this process offers: jobs of Spark only where Spark is driven."""
+        is_driver = self._services.spark is not None
+        return tuple(kind for kind in self._factories if kind != _ON_SERVER or is_driver)
 
     def get(self, kind: str) -> Tool:
         """Raises ToolFailed for a kind that is unknown, or whose driver is not installed."""

@@ -45,10 +45,11 @@ class SparkJobFailed(SparkError):
     code = "spark_job_failed"
     retryable = True
 
-    def __init__(self, tag: str, reason: str) -> None:
+    def __init__(self, tag: str, reason: str, exception: str = "") -> None:
         super().__init__(f"Spark job {tag} failed: {reason}")
         self.tag = tag
         self.reason = reason
+        self.exception = exception  # the name of what was raised, where that is known
 
 
 class SparkJobCancelled(SparkError):
