@@ -13,12 +13,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import cascade, engine, once, projector, remote, waiting, writer
+from tests.crash import cascade, claiming, engine, once, projector, remote, waiting, writer
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "append": writer.main,
     "cancel": cascade.main,
+    "claim": claiming.main,
     "once": once.main,
     "project": projector.main,
     "run": engine.main,
