@@ -10,6 +10,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ["cli", "bootstrap", "adapters", "adapters/memory", "adapters/sqlite", "runtime"]
 ROOMS += [
+    "api",
+    "client",
+    "spark",
+    "results",
     "testing",
     "servers",
     "tools",
@@ -55,6 +59,8 @@ def test_an_empty_house_keeps_every_contract(house: Path) -> None:
         ("adapters/sqlite", "import noetl.adapters.memory", "Adapters do not know each other"),
         ("domain", "import time", "The domain is pure"),
         ("runtime", "import asyncpg", "Drivers stay in adapters"),
+        ("tools", "import pyspark.sql", "Spark stays where Spark is started"),
+        ("bootstrap", "import py4j", "Spark stays where Spark is started"),
         ("bootstrap", "import noetl.testing", "Nothing ships with test code inside"),
     ],
 )
@@ -64,6 +70,13 @@ def test_a_wrong_import_breaks_its_contract(
     (house / room / "__init__.py").write_text(f"{statement}\n", encoding="utf-8")
 
     assert f"{contract} BROKEN" in lint(house)
+
+
+def test_spark_may_be_used_through_its_room(house: Path) -> None:
+    (house / "spark" / "__init__.py").write_text("import pyspark\n", encoding="utf-8")
+    (house / "bootstrap" / "__init__.py").write_text("import noetl.spark\n", encoding="utf-8")
+
+    assert "0 broken" in lint(house)
 
 
 def test_a_room_without_a_place_is_noticed(house: Path) -> None:
