@@ -8,6 +8,7 @@ import msgspec
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 
 from noetl.api.metrics_counted import Counted
+from noetl.api.metrics_effects import EffectsCounted
 from noetl.api.metrics_results import ResultNumbers
 from noetl.api.metrics_tier import TierCounted
 from noetl.domain.execution.rows import FrameRow, StageRow
@@ -62,6 +63,7 @@ class Metrics:
         self._watched = watched
         self.registry = registry = CollectorRegistry()
         self._counted = Counted(registry)
+        self._effects = EffectsCounted(registry, watched.coordinator.running)
         self.tier = TierCounted(registry)
         self._requests = Histogram(
             "noetl_http_request_seconds",
@@ -86,7 +88,7 @@ class Metrics:
             "noetl_workers", "Workers at the desk.", ["status"], registry=registry
         )
         registry.register(ResultNumbers(self._of_results))
-        watched.coordinator.listeners.append(self._counted.heard)
+        watched.coordinator.listeners += [self._counted.heard, self._effects.heard]
         watched.coordinator.measures.listeners.append(self._counted.measured)
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -98,6 +100,7 @@ class Metrics:
 
     def close(self) -> None:
         self._watched.coordinator.listeners.remove(self._counted.heard)
+        self._watched.coordinator.listeners.remove(self._effects.heard)
         self._watched.coordinator.measures.listeners.remove(self._counted.measured)
 
     async def _look(self) -> None:

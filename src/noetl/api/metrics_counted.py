@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from noetl.domain.events import (
-    CallDone,
-    CallFailed,
     CommandClaimed,
     CommandCompleted,
     CommandFailed,
@@ -43,7 +41,6 @@ _FRAMES: dict[type, str] = {
     FrameAbandoned: "abandoned",
 }
 _LEASES: dict[Measure, str] = {"command_lease_expired": "command", "frame_lease_expired": "frame"}
-_EFFECTS = ("fired", "adopted", "repeated")
 
 BYTES = (100, 500, 1_000, 2_048, 10_000, 100_000, 1_000_000)
 QUICK = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
@@ -71,11 +68,6 @@ class Counted:
         self._commands = counter("commands", "What happened to commands.", "status")
         self._frames = counter("frames", "What happened to frames.", "status")
         self._rows = counter("rows", "Rows of committed frames by their end.", "status")
-        self._effects = counter(
-            "worker_side_effect_barrier",
-            "Effects at the barrier, by what became of them.",
-            "outcome",
-        )
         self._leases = counter("leases_expired", "Leases that ran out.", "kind")
         self._refused = counter("claims_refused", "Words of workers that had lost their claim.")
         self._turns_lost = counter("turns_lost", "Turns that could not be appended.")
@@ -108,8 +100,6 @@ class Counted:
                 self._command(sealed)
             elif type(event) in _FRAMES:
                 self._frame(sealed)
-            elif isinstance(event, (CallDone, CallFailed)) and event.effect in _EFFECTS:
-                self._effects.labels(event.effect).inc()
 
     def measured(self, measure: Measure, value: float) -> None:
         if measure in self._measured:
@@ -157,8 +147,3 @@ class Counted:
             ("broken", event.broken_rows),
         ):
             self._rows.labels(status).inc(max(0, rows))
-        told = event.metrics.get("effects")
-        effects = told if isinstance(told, dict) else {}
-        for outcome in _EFFECTS:
-            count = effects.get(outcome, 0)
-            self._effects.labels(outcome).inc(count if isinstance(count, int) else 0)

@@ -1,5 +1,6 @@
 """Effects of one row: what an earlier holder recorded, what is in doubt, what must be recorded."""
 
+from collections import Counter
 from typing import Final
 
 from noetl.domain.work import Call
@@ -9,6 +10,8 @@ from noetl.pipeline.job import Job, Journal
 
 FIRED: Final = "fired"
 REPEATED: Final = "repeated"
+ADOPTED: Final = "adopted"
+IN_DOUBT: Final = "in_doubt"
 AT_MOST_ONCE: Final = "at_most_once"
 
 
@@ -26,6 +29,7 @@ class Effects:
         "adopted",
         "fired",
         "in_doubt",
+        "outcomes",
         "pending",
         "repeated",
     )
@@ -36,6 +40,7 @@ class Effects:
         self.adopted: list[str] = []
         self.repeated: list[str] = []
         self.in_doubt: list[str] = []
+        self.outcomes: Counter[tuple[str, str]] = Counter()  # what became of effects, and whose
         self._has_begun = False
         self._journal = journal
         self._recorded = job.journal
@@ -64,6 +69,7 @@ class Effects:
             self.repeated.append(cycle.key)
         self._is_doubtful = False
         self.fired += 1
+        self.outcomes[cycle.note, cycle.plan.kind] += 1
 
     def tried(self, cycle: Cycle, tries: int) -> None:
         """It will be tried again: whoever comes next goes on counting."""
@@ -74,17 +80,20 @@ class Effects:
     def adopt(self, cycle: Cycle, call: Call) -> None:
         """A call without an effect was refused by an earlier holder, and the row went on. One that
         had run again stays one that did: whoever repeated it was lost before it could say so."""
+        outcome = IN_DOUBT if call.effect is None else ADOPTED
         if call.effect == REPEATED:
-            self.repeated.append(cycle.key)
+            outcome = REPEATED
             self.fired += 1
-        else:
-            (self.in_doubt if call.effect is None else self.adopted).append(cycle.key)
+        lists = {IN_DOUBT: self.in_doubt, ADOPTED: self.adopted, REPEATED: self.repeated}
+        lists[outcome].append(cycle.key)
+        self.outcomes[outcome, cycle.plan.kind] += 1
 
     def _admit(self, cycle: Cycle) -> None:
         if not cycle.is_refused and not (self._is_doubtful and cycle.plan.effects == AT_MOST_ONCE):
             return
         if not cycle.is_refused:
             self.in_doubt.append(cycle.key)
+            self.outcomes[IN_DOUBT, cycle.plan.kind] += 1
         cycle.is_refused, self._is_doubtful = True, False
         message = (
             f"an earlier worker may have run {cycle.plan.name} ({cycle.key}) before it was lost,"

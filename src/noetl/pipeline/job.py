@@ -90,6 +90,7 @@ class RowResult:
     adopted: tuple[str, ...] = ()  # effects that were taken from the journal
     repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
     in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
+    outcomes: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by state and tool
 
 
 class Journal(Protocol):

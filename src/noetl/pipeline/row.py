@@ -249,10 +249,9 @@ class Row:
         cycle = self._open
         if cycle is not None and cycle.note is not None:
             name = cycle.plan.name
-            call = Call(task=name, run=cycle.run, error=failure, effect=cycle.note)
-            self._effects.pending.append(
-                msgspec.structs.replace(call, tries=self._tries.get(name, 1))
-            )
+            tries = self._tries.get(name, 1)
+            call = Call(task=name, run=cycle.run, error=failure, effect=cycle.note, tries=tries)
+            self._effects.pending.append(call)
         return self._ended("failed", failure)
 
     def _own_value(self) -> Any:
@@ -279,6 +278,7 @@ class Row:
             adopted=tuple(effects.adopted),
             repeated=tuple(effects.repeated),
             in_doubt=tuple(effects.in_doubt),
+            outcomes=effects.outcomes,
         )
 
     def _scrubbed(self, failure: Failure) -> Failure:

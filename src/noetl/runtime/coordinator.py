@@ -209,6 +209,7 @@ class Coordinator:
         for promise in promises:
             promise.seat.deliver(promise.work)
         if turn.events:
+            self.running[running.execution_id] = running  # whoever listens may look at it
             running.forget_ended_work()
             for listener in self.listeners:
                 listener(running.execution_id, turn.events)

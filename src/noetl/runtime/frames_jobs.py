@@ -7,6 +7,7 @@ from noetl.domain.playbook.loop import Loop
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import FrameWork
 from noetl.kernel.errors import InvariantBroken
+from noetl.pipeline.effects import ADOPTED
 from noetl.pipeline.job import Job, RowResult
 from noetl.runtime.frames_earlier import Earlier
 from noetl.runtime.worker_commands import step_of
@@ -62,7 +63,10 @@ class FrameJobs:
     def told_once(self, index: int, result: RowResult) -> RowResult:
         """Effects of a row that was reported as failed are in that report already."""
         is_told = bool(result.adopted) and index in self._earlier.ended
-        return replace(result, adopted=()) if is_told else result
+        if not is_told:
+            return result
+        left = {key: count for key, count in result.outcomes.items() if key[0] != ADOPTED}
+        return replace(result, adopted=(), outcomes=left)
 
     def _job(self, index: int, ctx: dict[str, Any], iteration: Iteration | None) -> Job:
         work = self.work

@@ -142,8 +142,19 @@ def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) ->
                 "repeated": len(repeated),
                 "in_doubt": len(in_doubt),
             },
+            "effects_by_tool": _by_tool(worked.results),
         },
     )
+
+
+def _by_tool(results: Sequence[RowResult]) -> dict[str, dict[str, int]]:
+    """How many effects of each tool were plain fires, adopted, repeated and in doubt."""
+    total: dict[str, dict[str, int]] = {}
+    for result in results:
+        for (outcome, tool), count in result.outcomes.items():
+            counts = total.setdefault(tool, {})
+            counts[outcome] = counts.get(outcome, 0) + count
+    return total
 
 
 def _last_writes(results: Sequence[RowResult]) -> dict[str, Any]:

@@ -58,6 +58,7 @@ async def test_the_metrics_tell_time_and_effects() -> None:
             repeated=cycles if row == 1 else (),
             adopted=cycles if row != 1 else (),
             in_doubt=cycles if row == 2 else (),
+            outcomes={("fired", "http"): 1, ("repeated" if row == 1 else "fired", "shell"): 1},
         )
 
     report = await ran(run, [0, 0, 0], failure="continue")
@@ -70,6 +71,7 @@ async def test_the_metrics_tell_time_and_effects() -> None:
         "rows": 3,
         "task_ms": {"get": 3, "post": 30},
         "effects": {"fired": 6, "adopted": 2, "repeated": 1, "in_doubt": 1},
+        "effects_by_tool": {"http": {"fired": 3}, "shell": {"fired": 2, "repeated": 1}},
     }
 
 
