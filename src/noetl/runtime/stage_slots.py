@@ -25,7 +25,6 @@ from noetl.domain.events import (
     StageEngine,
     StageOpened,
 )
-from noetl.domain.execution.rows import StageRow
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.log import SealedEvent
 from noetl.kernel.errors import NoETLError
@@ -134,7 +133,7 @@ class StageSlots:
                 execution_id=execution,
                 stage_id=stage_id,
                 step=stage.step,
-                slots=slots_for(stage, self._slots),
+                slots=slots_for(work, self._slots),
                 generation=work.jobs,
             )
             try:
@@ -171,12 +170,13 @@ class StageSlots:
         await self._coordinator.submit(execution, wish)
 
 
-def slots_for(stage: StageRow, slots_max: int) -> int:
-    """As many as there are processors for, and no more than rows may run at once."""
-    in_flight = stage.frame_policy.get("max_in_flight")
+def slots_for(work: LoopWork, slots_max: int) -> int:
+    """As many as there are processors for, and no more than rows, or frames of a cursor, may run
+    at once."""
+    in_flight = work.policy.get("max_in_flight")
     if not isinstance(in_flight, int):
         return slots_max
-    per_slot = stage.frame_policy.get("row_concurrency")
+    per_slot = None if work.mode == "cursor" else work.policy.get("row_concurrency")
     at_once = in_flight // int(per_slot) if isinstance(per_slot, int) else in_flight
     return max(1, min(slots_max, at_once))
 
