@@ -119,8 +119,9 @@ def test_a_chain_longer_than_the_stack_is_followed() -> None:
         (
             "- {step: start, next: {arcs: [{step: a}, {step: end, when: '{{ x }}'}]}}\n- {step: a}",
             "",
-            "warning: this arc of step 'start' is never taken: the one before it has no condition"
-            " and comes first; give the earlier arc a `when`, put it last, or use"
+            "warning: this arc of step 'start' is taken only when the step fails: the one before"
+            " it has no condition and comes first; give the earlier arc a `when`, put it last,"
+            " or use"
             " `spec: {mode: inclusive}`",
         ),
         (
@@ -144,6 +145,14 @@ def test_a_chain_longer_than_the_stack_is_followed() -> None:
 )
 def test_a_graph_that_makes_no_sense(steps: str, more: str, problem: str) -> None:
     assert problem in said(with_steps(steps, more))
+
+
+@pytest.mark.parametrize(
+    "arc", ["{step: b, when: '{{ error }}'}", "{step: b, when: '{{ outcome.status == 1 }}'}"]
+)
+def test_an_arc_for_failures_may_come_after_the_one_for_success(arc: str) -> None:
+    steps = f"- {{step: start, next: {{arcs: [{{step: a}}, {arc}]}}}}\n- {{step: a}}\n- {{step: b}}"
+    assert "this arc" not in "".join(said(with_steps(steps, "")))
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))

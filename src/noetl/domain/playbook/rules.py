@@ -58,6 +58,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity = "error"
 
 
+_WORDS_OF_FAILURE = ("error", "event", "fail", "outcome", "status")
+
+
 def findings(playbook: Playbook) -> list[Finding]:
     """Everything that is wrong with the meaning, in the order of the rules below."""
     graph = graph_of(playbook)
@@ -93,14 +96,19 @@ def _arcs_can_be_taken(playbook: Playbook, _graph: Graph) -> Iterator[Finding]:
         if step.next.mode != "exclusive":
             continue
         decided = next((i for i, arc in enumerate(step.next.arcs) if _always(arc)), None)
-        if decided is not None and decided + 1 < len(step.next.arcs):
+        later = () if decided is None else step.next.arcs[decided + 1 :]
+        for index, arc in enumerate(later, start=1 + (decided or 0)):
+            if _is_for_failures(arc):  # unconditional arcs are passed over when a step failed
+                continue
+            when = "never taken" if _always(arc) else "taken only when the step fails"
             yield Finding(
-                spot=("arc", step.name, decided + 1),
-                message=f"this arc of step {shown(step.name)!r} is never taken: the one before it"
+                spot=("arc", step.name, index),
+                message=f"this arc of step {shown(step.name)!r} is {when}: the one before it"
                 " has no condition and comes first",
                 fix="give the earlier arc a `when`, put it last, or use `spec: {mode: inclusive}`",
                 severity="warning",
             )
+            break
 
 
 def _arc_events_happen(playbook: Playbook, _graph: Graph) -> Iterator[Finding]:
@@ -254,6 +262,11 @@ def _outputs_apply(playbook: Playbook, _graph: Graph) -> Iterator[Finding]:
 
 def _always(arc: Arc) -> bool:
     return arc.when is True and arc.on is None
+
+
+def _is_for_failures(arc: Arc) -> bool:
+    """By its words: an arc that asks how the step ended means to be taken when it failed."""
+    return arc.on is not None or any(word in str(arc.when) for word in _WORDS_OF_FAILURE)
 
 
 def _first_that_always_matches(task: Task) -> int | None:
