@@ -104,7 +104,7 @@ def test_a_loop_that_is_retried_keeps_the_rows_that_ended_well(tmp_path: Path) -
     assert "✓ each  6 rows" in retried.stderr
     assert (tmp_path / "seen").read_text().split() == ["0", "1", "2", "3", "3", "4", "5"]
     effects = shell.noetl("executions", "effects", execution)
-    assert "8 fired, 0 of them adopted, 0 ran again, 0 in doubt" in effects.stderr
+    assert "8 fired, 0 adopted by a later worker, 0 ran again, 0 in doubt" in effects.stderr
 
 
 def test_watch_follows_what_another_process_runs(tmp_path: Path) -> None:

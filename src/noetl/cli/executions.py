@@ -153,7 +153,12 @@ def _print_event(recorded: RecordedEvent, as_json: bool) -> None:
 @_execution
 @options.as_json_lines
 def effects(execution: ExecutionId, as_json: bool) -> None:
-    """Show the ledger: what fired, what ran again, and what may have and nobody knows."""
+    """Show the ledger: what fired, what ran again, and what may have and nobody knows.
+
+    A cycle is EXECUTION/STEP/VISIT/ROW/TASK/RUN, and the key that its target was sent. Loops name
+    what is no plain fire and count the rest by frame: STEP/VISIT/FIRST ROW/... Doubts are workers
+    that were lost and may have fired it too: a target that honours keys did it once all the same.
+    """
     entries = asyncio.run(_effects(execution))
     if as_json:
         for entry in entries:
@@ -162,13 +167,23 @@ def effects(execution: ExecutionId, as_json: bool) -> None:
     if not entries:
         tell("no effects recorded")
         return
-    rows = [(e.state, e.count, e.cycle, "yes" if e.adopted else None, e.time) for e in entries]
-    print_table(("state", "count", "cycle", "adopted", "time"), rows)
+    rows = [
+        (e.state, e.count, e.doubts or None, _cycle(e), "yes" if e.adopted else None, e.time)
+        for e in entries
+    ]
+    print_table(("state", "count", "doubts", "cycle", "adopted", "time"), rows)
     counts = counted(entries)
     tell(
-        f"{counts.fired:,} fired, {counts.adopted:,} of them adopted,"
+        f"{counts.fired:,} fired, {counts.adopted:,} adopted by a later worker,"
         f" {counts.repeated:,} ran again, {counts.in_doubt:,} in doubt"
     )
+    if counts.in_doubt:
+        tell("in doubt: look for the key at its target; nothing else knows whether it happened")
+
+
+def _cycle(entry: EffectEntry) -> str:
+    """Without a task it is one of the step's, or those of a whole frame."""
+    return entry.cycle if entry.task is not None else f"{entry.cycle}/..."
 
 
 def _why(view: ExecutionView) -> dict[str, str | None]:
