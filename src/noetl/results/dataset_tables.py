@@ -18,7 +18,7 @@ from noetl.domain.naming.result_name import DatasetName, ResultName, parse_resul
 from noetl.kernel.errors import ObjectMissing, PayloadMissing
 from noetl.ports.object_store import ObjectStore
 from noetl.results.columns import column_of, is_json, json_field
-from noetl.results.dataset import ROWS, DatasetManifest, is_manifest, is_table
+from noetl.results.dataset import ROWS, DatasetManifest, frame_content, is_manifest, is_table
 from noetl.results.nested import STORED, NestedTable
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
 from noetl.results.unified import fitted, unified_columns
@@ -138,7 +138,9 @@ class DatasetTables:
         pieces: list[Piece] = []
         for part in manifest.parts:
             if part.reference is None:
-                pieces.append(Piece(None, part.outcomes or [], is_frame=is_frame))
+                rows = part.outcomes or []
+                rows = frame_content(rows)[ROWS] if is_frame else rows
+                pieces.append(Piece(None, rows, is_frame=is_frame))
             else:
                 pieces.append(self._stored(part.reference, is_frame=is_frame))
         return pieces

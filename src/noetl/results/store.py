@@ -6,6 +6,7 @@ stored are payloads.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -165,8 +166,9 @@ class ResultStore(ResultWriter):
         """A file of the result's bytes for a program to map; below `scratch` unless it lies here
         anyway."""
         name = _own(scope, reference.uri)
-        if _media_type(reference) == JSON_MEDIA_TYPE:  # of a table that lies in parts
-            path = scratch / f"{reference.sha256}.{EXTENSIONS[FEATHER_MEDIA_TYPE]}"
+        if _media_type(reference) == JSON_MEDIA_TYPE:  # a table in parts, or only its name is known
+            digest = hashlib.sha256(reference.uri.encode()).hexdigest()
+            path = scratch / f"{digest}.{EXTENSIONS[FEATHER_MEDIA_TYPE]}"
             return await dataset_file(self.objects, self.placement, reference.uri, path)
         key = await self._key(name, reference)
         with self._resolving(TIER, _media_type(reference)):

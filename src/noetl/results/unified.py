@@ -21,7 +21,7 @@ def unified(fields: Sequence[Any]) -> Any:
     kind = _kind_for([field.type for field in fields])
     if kind is None:
         return json_field(name)
-    return pa.field(name, pa.string() if pa.types.is_null(kind) else kind)
+    return pa.field(name, _plain(kind, pa.string()))
 
 
 def unified_columns(columns: Iterable[Sequence[Any]]) -> list[Any]:
@@ -54,7 +54,7 @@ def _json_texts(values: list[Any]) -> Any:
 
 def _kind_for(kinds: Sequence[Any]) -> Any:
     """None: there is none."""
-    present = [_plain(kind) for kind in kinds if not pa.types.is_null(kind)]
+    present = [_plain(kind, pa.null()) for kind in kinds if not pa.types.is_null(kind)]
     if not present:
         return pa.null()
     first = present[0]
@@ -81,8 +81,8 @@ def _struct_for(kinds: Sequence[Any]) -> Any:
     return pa.struct([pa.field(name, kind) for name, kind in found.items()])
 
 
-def _plain(kind: Any) -> Any:
-    """One type for whole numbers, one for others, one for text: readers know no others."""
+def _plain(kind: Any, unknown: Any) -> Any:
+    """One type for whole numbers, one for others, one for text, and `unknown` where all is null."""
     types = pa.types
     if types.is_integer(kind):
         return pa.int64()
@@ -91,10 +91,10 @@ def _plain(kind: Any) -> Any:
     if types.is_large_string(kind):
         return pa.string()
     if types.is_list(kind) or types.is_large_list(kind):
-        return pa.list_(_plain(kind.value_type))
+        return pa.list_(_plain(kind.value_type, unknown))
     if types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _plain(field.type)) for field in kind])
-    return pa.string() if types.is_null(kind) else kind
+        return pa.struct([pa.field(field.name, _plain(field.type, unknown)) for field in kind])
+    return unknown if types.is_null(kind) else kind
 
 
 def _is_number(kind: Any) -> bool:

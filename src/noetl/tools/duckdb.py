@@ -50,7 +50,7 @@ class DuckdbTool:
         given = call.parameters.get("tables") or {}
         try:
             async with (
-                table_inputs(given, self._services, call.scope) as files,
+                table_inputs(given, self._services, call.scope, by_name=True) as files,
                 asyncio.timeout(call.timeout_seconds),
             ):
                 session = DuckdbSession(path, statements, call.credentials, secrets_of(call))

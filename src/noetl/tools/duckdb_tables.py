@@ -27,7 +27,8 @@ _SAME_IN_ARROW = _FLOATS | {
 
 
 def tables_of(given: Any, files: Sequence[TableInput]) -> dict[str, Given]:
-    """What `tables` names: lists of rows, or results that have them under `rows`."""
+    """What `tables` names: lists of rows, results that have them under `rows`, or the name of a
+    result or a dataset."""
     if not isinstance(given, Mapping):
         raise failed("client_error", "`tables` is not a map; write `name: '{{ step.rows }}'`")
     stored = {str(file.at[0]): file.path for file in files}

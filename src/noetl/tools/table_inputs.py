@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from noetl.domain.events.values import ResultReference
+from noetl.domain.naming.result_name import is_result_uri
 from noetl.kernel.errors import PayloadError, StoreUnavailable
 from noetl.kernel.scope import Scope
 from noetl.ports.tool_services import ToolServices
@@ -21,10 +23,13 @@ class TableInput(NamedTuple):
 
 @asynccontextmanager
 async def table_inputs(
-    value: Any, services: ToolServices, scope: Scope
+    value: Any, services: ToolServices, scope: Scope, *, by_name: bool = False
 ) -> AsyncIterator[list[TableInput]]:
-    """A file for every table inside of a value. Raises ToolFailed."""
+    """A file for every table inside of a value; `by_name`: for every name of a result among its
+    members, too. Raises ToolFailed."""
     found = list(_tables(value, ()))
+    if by_name and isinstance(value, dict):
+        found += _named(value)
     if not found:
         yield []
         return
@@ -32,8 +37,8 @@ async def table_inputs(
     scratch = tempfile.TemporaryDirectory(prefix="tables-", dir=services.folder)
     try:
         yield [
-            TableInput(at, await _file(rows, services, scope, Path(scratch.name)))
-            for at, rows in found
+            TableInput(at, await _file(reference, services, scope, Path(scratch.name)))
+            for at, reference in found
         ]
     finally:
         await asyncio.to_thread(scratch.cleanup)
@@ -50,10 +55,11 @@ def without_rows(value: Any) -> Any:
     return value
 
 
-async def _file(rows: TableRows, services: ToolServices, scope: Scope, scratch: Path) -> Path:
-    assert rows.reference is not None, "a table is stored before it is passed on"
+async def _file(
+    reference: ResultReference, services: ToolServices, scope: Scope, scratch: Path
+) -> Path:
     try:
-        return await services.results.local_file(scope, rows.reference, scratch)
+        return await services.results.local_file(scope, reference, scratch)
     except PayloadError as error:
         raise failed("missing_reference", f"{error}; run the step that made it again") from error
     except StoreUnavailable as error:
@@ -65,12 +71,21 @@ async def _file(rows: TableRows, services: ToolServices, scope: Scope, scratch: 
 
 def _tables(
     value: Any, at: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], TableRows]]:
+) -> Iterator[tuple[tuple[str | int, ...], ResultReference]]:
     if isinstance(value, TableRows):
-        yield at, value
+        assert value.reference is not None, "a table is stored before it is passed on"
+        yield at, value.reference
     elif type(value) is dict:
         for key, item in value.items():
             yield from _tables(item, (*at, key))
     elif type(value) is list:
         for index, item in enumerate(value):
             yield from _tables(item, (*at, index))
+
+
+def _named(
+    members: dict[str, Any],
+) -> Iterator[tuple[tuple[str | int, ...], ResultReference]]:
+    for key, item in members.items():
+        if isinstance(item, str) and is_result_uri(item):
+            yield (key,), ResultReference(type="object_store", uri=item)

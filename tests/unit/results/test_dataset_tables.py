@@ -1,0 +1,165 @@
+"""Datasets as tables of Arrow: one type for each column, wherever its values lie."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from noetl.domain.naming.result_name import DatasetName, ResultName
+from noetl.kernel.errors import PayloadMissing
+from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.results.columns import is_json
+from noetl.results.dataset import DatasetManifest, DatasetPart, frame_content
+from noetl.results.dataset_file import dataset_file
+from noetl.results.dataset_tables import DatasetTables, Wanted, table_of_rows
+from noetl.results.parted_rows import PartedRows
+from noetl.results.store import ResultStore
+from noetl.results.stored_table import StoredTable
+from noetl.results.unified import unified
+from tests.memory_results import PLACEMENT, memory_results
+
+EXECUTION = ExecutionId("655648128737706002")
+STEP = StepName("load")
+
+
+def name_of(frame: int = 0, task: str | None = None) -> ResultName:
+    return ResultName(
+        tenant=DEFAULT_SCOPE.tenant_id,
+        project=DEFAULT_SCOPE.organization_id,
+        execution_id=EXECUTION,
+        step=STEP,
+        task=task,
+        frame=frame,
+    )
+
+
+async def dataset(results: ResultStore, *frames: list[dict[str, Any]]) -> str:
+    """The last frame stands in the manifest."""
+    parts: list[DatasetPart] = []
+    for index, rows in enumerate(frames):
+        if index == len(frames) - 1:
+            parts.append(DatasetPart(first=0, rows=len(rows), outcomes=rows))
+        else:
+            reference = await results.stage_rows(name_of(index), frame_content(rows))
+            parts.append(DatasetPart(first=0, rows=len(rows), reference=reference))
+    whole = DatasetName(
+        tenant=DEFAULT_SCOPE.tenant_id,
+        project=DEFAULT_SCOPE.organization_id,
+        execution_id=EXECUTION,
+        step=STEP,
+    )
+    manifest = DatasetManifest(loop={"count": 1}, parts=parts)
+    return (await results.stage_dataset(whole, manifest)).uri
+
+
+def ok(value: Any, index: int = 0) -> dict[str, Any]:
+    return {"index": index, "status": "ok", "value": value}
+
+
+async def test_objects_are_flattened_and_only_good_rows_are_there() -> None:
+    results = memory_results()
+    bad = {"index": 1, "status": "failed", "error": {"kind": "x"}}
+    uri = await dataset(results, [ok({"a": 1}), bad], [ok({"a": 2.5, "b": "x"}, 2)])
+    tables = DatasetTables(results.objects, PLACEMENT)
+
+    table = await tables.table(uri)
+    assert table.to_pylist() == [{"a": 1.0, "b": None}, {"a": 2.5, "b": "x"}]
+    every = await tables.table(uri, Wanted(rows="all"))
+    assert every.column("_status").to_pylist() == ["ok", "failed", "ok"]
+    assert every.column("_error").to_pylist() == [None, '{"kind":"x"}', None]
+
+
+async def test_values_of_many_kinds_are_json_or_their_columns() -> None:
+    results = memory_results()
+    uri = await dataset(results, [ok({"a": 1}), ok({"b": True})], [ok({"a": [1]})])
+    tables = DatasetTables(results.objects, PLACEMENT)
+
+    text = await tables.table(uri)
+    assert text.to_pylist() == [
+        {"value": '{"a":1}'},
+        {"value": '{"b":true}'},
+        {"value": '{"a":[1]}'},
+    ]
+    assert is_json(text.schema.field("value"))
+    parsed = await tables.table(uri, Wanted(json="columns"))
+    assert parsed.to_pylist() == [
+        {"a": "1", "b": None},
+        {"a": None, "b": True},
+        {"a": "[1]", "b": None},
+    ]
+
+
+async def test_a_dataset_becomes_one_file_for_programs_that_want_one(tmp_path: Path) -> None:
+    results = memory_results()
+    uri = await dataset(results, [ok({"a": 1})], [ok({"a": None, "b": ["x"]})])
+    path = await dataset_file(results.objects, PLACEMENT, uri, tmp_path / "one.feather")
+    with StoredTable(path) as stored:
+        assert stored.whole() == {"value": [{"a": 1, "b": None}, {"a": None, "b": ["x"]}]}
+
+
+async def test_a_table_in_parts_is_the_list_of_its_rows(tmp_path: Path) -> None:
+    results = memory_results()
+    parts: list[DatasetPart] = []
+    for index in range(3):
+        rows = [{"id": index * 10 + each} for each in range(10)]
+        if index == 1:
+            parts.append(DatasetPart(first=0, rows=10, outcomes=rows))
+            continue
+        reference = await results.stage_rows(name_of(index, "parts"), {"rows": rows})
+        parts.append(DatasetPart(first=0, rows=10, reference=reference))
+    manifest = DatasetManifest(loop={}, parts=parts)
+    whole = [{"id": each} for each in range(30)]
+    reference = await results.stage_dataset(name_of(), manifest)
+
+    content = await results.content(DEFAULT_SCOPE, reference.uri, reference)
+    assert content == {"value": whole}
+    table = await DatasetTables(results.objects, PLACEMENT).table(reference.uri)
+    assert table.to_pylist() == whole
+    path = await results.local_file(DEFAULT_SCOPE, reference, tmp_path)
+    opened = StoredTable(path)
+    source = PartedRows(parts, lambda _: opened)
+    assert source.length == 30
+    assert [source.row(index) for index in (0, 10, -1)] == [{"id": 0}, {"id": 10}, {"id": 9}]
+    assert source.rows(8, 12) == [{"id": 8}, {"id": 9}, {"id": 10}, {"id": 11}]
+    with pytest.raises(IndexError):
+        source.row(30)
+
+    await results.discard(DEFAULT_SCOPE, reference)
+    with pytest.raises(PayloadMissing):
+        await results.content(DEFAULT_SCOPE, reference.uri, reference)
+    assert await results.objects.list_objects("") == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([pa.int64(), pa.null()], pa.int64()),
+        ([pa.int64(), pa.float64()], pa.float64()),
+        ([pa.null()], pa.string()),
+        ([pa.large_string(), pa.string()], pa.string()),
+        ([pa.list_(pa.int64()), pa.list_(pa.null())], pa.list_(pa.int64())),
+        (
+            [pa.struct({"a": pa.int64()}), pa.struct({"b": pa.bool_()})],
+            pa.struct({"a": pa.int64(), "b": pa.bool_()}),
+        ),
+    ],
+)
+def test_one_type_holds_the_values_of_all(kinds: list[Any], expected: Any) -> None:
+    assert unified([pa.field("x", kind) for kind in kinds]).type == expected
+
+
+def test_where_there_is_no_such_type_it_is_json() -> None:
+    assert is_json(unified([pa.field("x", pa.int64()), pa.field("x", pa.string())]))
+    deep = [pa.struct({"a": pa.int64()}), pa.struct({"a": pa.string()})]
+    assert is_json(unified([pa.field("x", kind) for kind in deep]))
+
+
+def test_rows_at_hand_are_a_table_without_untyped_columns() -> None:
+    assert table_of_rows([{"a": None}, {"a": None, "b": 1}]).to_pylist() == [
+        {"a": None, "b": None},
+        {"a": None, "b": 1},
+    ]
+    assert table_of_rows([1, 2]).to_pylist() == [{"value": 1}, {"value": 2}]
+    assert table_of_rows([]).schema.names == ["value"]
