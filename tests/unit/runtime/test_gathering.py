@@ -3,9 +3,11 @@
 import msgspec
 import pytest
 
+from noetl.domain.events.values import ResultReference
+from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.results.dataset import frame_content
+from noetl.results.dataset import DatasetManifest, frame_content
 from noetl.runtime.frames_report import output_name
 from noetl.testing.desk_words import ended
 from tests.unit.runtime.desk_scene import WORKER, Scene
@@ -85,6 +87,29 @@ async def test_results_of_stored_frames_are_put_together_in_order_and_seen_by_gu
     assert whole["loop"]["results"] == list(range(6))
     assert whole["loop"]["stats"]["succeeded"] == whole["loop"]["count"] == 6
     assert [work.step for work in await scene.claim()] == ["found"]
+
+
+async def test_a_dataset_lists_only_what_is_durable(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever comes after a crash has other frames to list, under a name that is taken."""
+    durable: list[int] = []
+    stage = scene.results.stage_dataset
+
+    async def staged(name: DatasetName | ResultName, manifest: DatasetManifest) -> ResultReference:
+        durable.append(len(await scene.of(execution, "frame.committed")))
+        return await stage(name, manifest)
+
+    monkeypatch.setattr(scene.results, "stage_dataset", staged)
+    execution = await scene.start(LOOP)
+    await scene.finish(await scene.claim_one(), list(range(6)))
+    for work in await scene.claim():
+        assert isinstance(work, FrameWork)
+        await scene.report(await stored(scene, work))
+    await scene.coordinator.drain()
+
+    assert durable == [3]
+    assert len(await scene.of(execution, "loop.done")) == 1
 
 
 async def test_a_frame_that_cannot_be_read_fails_the_execution_in_words(scene: Scene) -> None:
