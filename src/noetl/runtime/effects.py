@@ -19,6 +19,7 @@ from noetl.domain.events import (
     FrameCommitted,
     FrameDispatched,
     FrameFailed,
+    FrameStarted,
     StageOpened,
 )
 from noetl.domain.events.envelope import RecordedEvent
@@ -90,6 +91,8 @@ class Ledger:
                 self._lose(envelope.command_id, recorded)
             case FrameFailed():
                 self._lose(envelope.frame_id, recorded)
+            case FrameStarted(cursor={"first": int(first)}):
+                self._claimed(envelope.frame_id, first)
             case _:
                 pass
 
@@ -185,6 +188,15 @@ class Ledger:
             if held.is_claimed:
                 held.lose(recorded)
             held.is_claimed = True
+
+    def _claimed(self, frame: FrameId | None, first: int) -> None:
+        """A cursor's frame has rows from now on; before, it had nothing to fire anything for."""
+        held = self._find(frame)
+        if held is not None:
+            del self._held[held.place]
+            place = msgspec.structs.replace(held.place, iteration=first)
+            self._hold(frame, place)
+            self._held[place].is_claimed = True
 
     def _committed(self, recorded: RecordedEvent, metrics: dict[str, Any]) -> None:
         """A frame says how many effects its rows fired, and names some that are no plain fires."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
 
 import msgspec
 
@@ -15,13 +16,14 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.rows import CommandRow
-from noetl.domain.execution.state import ExecutionState
+from noetl.domain.execution.state import ExecutionState, LoopWork
 from noetl.domain.naming.placement import physical_key
 from noetl.domain.naming.result_name import ResultName
 from noetl.domain.payload import Fingerprint
 from noetl.domain.work import Call, CommandWork, Facts, FrameWork, RowOutcome, holder_of
 from noetl.kernel.errors import NoETLError
-from noetl.kernel.ids import EventId, StageId, WorkerId
+from noetl.kernel.ids import EventId, FrameId, StageId, WorkerId
+from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.results.store import ResultStore
 from noetl.results.tiers import FEATHER_MEDIA_TYPE
@@ -199,8 +201,7 @@ class RunAgain:
         facts = facts_of(await self._history.at(named.recorded, stage.opened_event_id))
         if loop.mode == "sequential" and frame.claimed_event_id is not None:
             facts = await self._with_ctx(facts, named, frame.claimed_event_id)
-        earlier, items = loop.earlier.get(frame.frame_id), loop.collection
-        last = window.first + event.row_count
+        earlier = loop.earlier.get(frame.frame_id)
         return FrameWork(
             scope=named.scope,
             execution_id=envelope.execution_id,
@@ -220,12 +221,25 @@ class RunAgain:
             row_concurrency=row_concurrency(loop),
             failure="continue",
             facts=facts,
-            rows=None if items is None else items[window.first : last],
+            rows=await self._rows(named.scope, loop, frame.frame_id, event.row_count),
             collection=loop.collection_ref,
             visit_attempt=loop.attempt,
             kept=_kept(None if earlier is None or earlier.output_ref else earlier.outcomes),
             kept_ref=None if earlier is None else earlier.output_ref,
+            policy=loop.policy if loop.mode == "cursor" else {},
         )
+
+    async def _rows(
+        self, scope: Scope, loop: LoopWork, frame: FrameId, count: int
+    ) -> list[Any] | None:
+        """Those of a cursor are not claimed again: the log has them. None: in the collection."""
+        claimed, first = loop.cursor.claimed.get(frame), loop.out[frame].first
+        if claimed is None:
+            return None if loop.collection is None else loop.collection[first : first + count]
+        if claimed.reference is None:
+            return claimed.rows
+        rows: list[Any] = await self._apart.results.content(scope, claimed.reference.uri)
+        return rows
 
     async def _with_ctx(self, facts: Facts, named: Named, dispatched: EventId) -> Facts:
         """Rows of a sequential loop see what the rows before them wrote."""

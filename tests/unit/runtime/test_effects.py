@@ -20,6 +20,7 @@ from tests.unit.domain.happenings import (
     completed,
     dispatched,
     failed,
+    frame_started,
     in_frame,
     issued,
     loop_started,
@@ -213,3 +214,15 @@ def test_a_command_that_was_lost_too_often_may_have_fired_something() -> None:
     quiet = Failure(kind="lease_lost", message="one worker took it and went quiet")
     lost = at(CommandFailed(error=quiet, claim=1), command_id=COMMAND)
     assert states(given(STARTED, issued(), claimed(), lost)) == [(None, "in_doubt")]
+
+
+def test_a_frame_of_a_cursor_goes_by_the_rows_that_it_has_claimed() -> None:
+    """Whoever was lost before had no rows, and has fired nothing."""
+    story = given(STARTED, loop_started(mode="cursor"), stage_opened(), dispatched())
+    story.when(abandoned(ANNA), dispatched(BERT, attempt=2))
+    begun = frame_started(BERT, transaction_id="t", rows=[1], cursor={"first": 8, "rows": 1})
+
+    story.when(begun, committed(BERT, row_count=1, metrics={"effects": {"fired": 1}}))
+
+    (entry,) = entries(story)
+    assert (entry.state, entry.cycle.rpartition("/")[2]) == ("fired", "8")

@@ -221,9 +221,8 @@ class Scene:
         self.worker = Worker(identity, services)
 
     def _cursors(self, drivers: Cursors, calls: ClaimCalls) -> CursorRows:
-        return CursorRows(
-            drivers=drivers, calls=calls, desk=self.desk, results=self.results, clock=self.clock
-        )
+        given: dict[str, Any] = {"desk": self.desk, "results": self.results, "clock": self.clock}
+        return CursorRows(drivers=drivers, calls=calls, **given)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["asyncio.Task[None]"]:
@@ -286,7 +285,7 @@ def frame(rows: list[Any] | None, **fields: Any) -> FrameWork:
 
 
 def reported_commands(desk: Desk) -> list[str]:
-    return [str(each.command_id) for each in desk.reports if isinstance(each, CommandReport)]
+    return [each.command_id for each in desk.reports if isinstance(each, CommandReport)]
 
 
 def only_command(desk: Desk) -> CommandReport:
