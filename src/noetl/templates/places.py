@@ -128,24 +128,26 @@ def for_iteration(bindings: Bindings, row: Iteration) -> Bindings:
 
 
 def for_frame_row(bindings: Bindings, frame: Frame, row: Iteration) -> Bindings:
-    """A row inside a frame: `process: row`."""
+    """A row inside a frame: `process: row`. The other rows are not its business."""
     places = {"_frame_index": frame.index, "_frame_row_index": row.index - frame.base_index}
-    return for_iteration(bindings, row).define(places)
+    return for_iteration(bindings, row).define(places).offer({"frame": _about(frame)})
 
 
 def for_frame(bindings: Bindings, frame: Frame, iterator: str) -> Bindings:
     """A whole frame at once: `process: frame`."""
     rows = {iterator: frame.rows, f"{iterator}_rows": frame.rows}
-    about = {
-        "rows": frame.rows,
+    places = {"_frame_index": frame.index}
+    own = {**places, "iter": {**rows, **places}, "frame": {**_about(frame), "rows": frame.rows}}
+    return bindings.over(rows).define(own).at("frame", frame.index)
+
+
+def _about(frame: Frame) -> dict[str, Any]:
+    return {
         "row_count": frame.row_count,
         "index": frame.index,
         "base_index": frame.base_index,
         "policy": frame.policy,
     }
-    places = {"_frame_index": frame.index}
-    own = {**places, "iter": {**rows, **places}, "frame": about}
-    return bindings.over(rows).define(own).at("frame", frame.index)
 
 
 def for_claim(bindings: Bindings, policy: Names, worker_slot_id: str) -> Bindings:

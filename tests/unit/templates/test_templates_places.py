@@ -100,7 +100,8 @@ def test_frames_are_seen_by_row_and_as_a_whole() -> None:
     row = places.Iteration(iterator="row", item={"id": 1}, index=103)
 
     by_row = seen(
-        places.for_frame_row(STEP, frame, row), "_frame_index", "_frame_row_index", "row.id"
+        places.for_frame_row(STEP, frame, row),
+        *("_frame_index", "_frame_row_index", "row.id", "frame.index", "frame.row_count"),
     )
     whole = seen(
         places.for_frame(STEP, frame, "row"),
@@ -114,7 +115,7 @@ def test_frames_are_seen_by_row_and_as_a_whole() -> None:
         ),
     )
 
-    assert by_row == [2, 3, 1]
+    assert by_row == [2, 3, 1, 2, 1]
     assert whole == [1, 1, 1, 1, 1, 2, 100, 1, 1]
 
 
