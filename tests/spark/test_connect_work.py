@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from noetl.kernel.errors import SparkDriverLost
@@ -14,7 +15,6 @@ from noetl.servers.spark_cluster import SparkConnectServer
 from noetl.spark.driver import SparkDriver
 from noetl.spark.job_runner import SparkJobRunner
 from noetl.spark.session import SparkSettings
-from tests.servers.processes import family_of
 from tests.spark.datasets import DatasetScene, ok, order
 from tests.spark.driving import driver_on, system_java
 from tests.spark.test_work import WAITING, until_there
@@ -59,7 +59,8 @@ async def test_the_job_of_a_lost_driver_is_interrupted_before_it_runs_again(
     async with client_of(server, java) as driver:
         waiting = asyncio.create_task(SparkJobRunner(driver, scene.objects, scene.place).run(asked))
         await asyncio.to_thread(until_there, tmp_path / "running")
-        before = {each.pid for each in family_of(server.pid)}
+        task = int(await asyncio.to_thread((tmp_path / "running").read_text))
+        assert psutil.pid_exists(task)
         assert driver.pid is not None
         os.kill(driver.pid, signal.SIGKILL)
         with pytest.raises(SparkDriverLost):
@@ -69,6 +70,6 @@ async def test_the_job_of_a_lost_driver_is_interrupted_before_it_runs_again(
         later = order("lost", claim=2, code=WAITING, arguments={"where": str(tmp_path)})
         waiting = asyncio.create_task(SparkJobRunner(driver, scene.objects, scene.place).run(later))
         await asyncio.to_thread(until_there, tmp_path / "running")
-        assert before != {each.pid for each in family_of(server.pid)}
+        assert not psutil.pid_exists(task)
         (tmp_path / "go").touch()
         assert (await waiting).value == [{"id": each} for each in range(4)]

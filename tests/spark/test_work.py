@@ -14,7 +14,7 @@ from noetl.domain.naming.result_name import parse_result_name
 from noetl.kernel.errors import SparkDriverLost, SparkJobFailed
 from noetl.kernel.scope import Scope
 from noetl.ports.spark_jobs import SparkInput, SparkWrite
-from noetl.spark.driver import SparkDriver
+from noetl.spark.driver import START_SECONDS_MAX, SparkDriver
 from noetl.spark.job_runner import SparkJobRunner, tag_of
 from tests.spark.datasets import DatasetScene, ok, order
 from tests.spark.driving import WAIT_SECONDS_MAX, driver_on, system_java
@@ -23,11 +23,13 @@ pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 
 SCOPE = Scope("default", "default")
 WAITING = """
-import pathlib, time
+import os, pathlib, time
 
 def main(spark, where):
     def wait(rows):
-        (pathlib.Path(where) / "running").touch()
+        mine = pathlib.Path(where) / str(os.getpid())
+        mine.write_text(str(os.getpid()))
+        mine.rename(pathlib.Path(where) / "running")
         while not (pathlib.Path(where) / "go").exists():
             time.sleep(0.05)
         yield from rows
@@ -54,7 +56,7 @@ def runner(driver: SparkDriver, scene: DatasetScene) -> SparkJobRunner:
 
 
 def until_there(path: Path) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    deadline = time.monotonic() + START_SECONDS_MAX + WAIT_SECONDS_MAX
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} does not come"
         time.sleep(0.05)

@@ -27,9 +27,12 @@ def is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
 
 
 def will_want_spark(playbook: Playbook, engines: StageEngines) -> bool:
-    """Whether some loop is sure to ask for it, whatever its rows turn out to be."""
-    if engines in ("local", "none"):
+    """Whether some task or loop is sure to ask for it, whatever its rows turn out to be."""
+    if engines == "none":
         return False
+    has_job = any(task.kind == "spark" for step in playbook.steps.values() for task in step.tasks)
+    if has_job or engines == "local":
+        return has_job
     return any(
         _is_sure(step, step.loop, engines)
         for step in playbook.steps.values()
