@@ -47,7 +47,7 @@ from noetl.runtime.worker import Worker, WorkerServices
 from noetl.spark.driver import SparkDriver
 from noetl.spark.job_runner import SparkJobRunner
 from noetl.tools.cursors import CursorDrivers
-from noetl.tools.registry import Tools, tool_factories
+from noetl.tools.registry import ON_SERVER, Tools, tool_factories
 
 PROJECTION_PAUSE_SECONDS = 0.1
 
@@ -95,7 +95,7 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         if has_worker:
             await stack.enter_async_context(_working(engine))
         else:
-            engine.coordinator.seats.offered = frozenset(tool_factories())
+            engine.coordinator.seats.offered = frozenset(tool_factories()) - {ON_SERVER}
         slots = await stack.enter_async_context(stage_slots(engine))
         open_executions = await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
         await slots.resume(open_executions)

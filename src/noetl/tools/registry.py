@@ -17,7 +17,8 @@ from noetl.tools.failures import failed
 
 ENTRY_POINT_GROUP = "noetl.tools"
 
-_ON_SERVER = "spark"
+ON_SERVER = "spark"
+"""The kind that runs only in the process that drives Spark."""
 
 
 Made = TypeVar("Made")
@@ -123,7 +124,7 @@ class Tools:
     def kinds(self) -> tuple[str, ...]:
         """What this process offers: jobs of Spark only where Spark is driven."""
         is_driver = self._services.spark is not None
-        return tuple(kind for kind in self._factories if kind != _ON_SERVER or is_driver)
+        return tuple(kind for kind in self._factories if kind != ON_SERVER or is_driver)
 
     def get(self, kind: str) -> Tool:
         """Raises ToolFailed for a kind that is unknown, or whose driver is not installed."""
