@@ -21,7 +21,7 @@ from tests.crash.once_targets import Targets
 from tests.crash.victims import Victims, Word
 
 SEEDS = 100
-CROSSINGS_MAX = {"marked": 14, "fired": 12, "journaled": 4, "staged": 8, "reported": 4}
+CROSSINGS_MAX = {"marked": 10, "fired": 8, "journaled": 4, "staged": 8, "reported": 4}
 """Of a point in the life of one process: few enough that most lives end in death."""
 
 AT_ONCE = 2
