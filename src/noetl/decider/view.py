@@ -1,7 +1,7 @@
 """What a decision may look at: the plan, the state, and what the coordinator fetched for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from noetl.decider.plan import Plan
@@ -65,7 +65,7 @@ class View:
         entered = state.steps.get(step)
         visit = 1 if entered is None else entered.visit
         chance = Chance(f"{facts.run.execution_id}/{step}/{visit}")
-        return replace(for_step(known), moment=state.now, chance=chance)
+        return for_step(known).asking(state.now, chance)
 
     def outcome(self, result: Result | None, error: Failure | None) -> Outcome:
         value = None if result is None else value_of(result, self.fetched)

@@ -45,8 +45,56 @@ def checksum(value: Any) -> str:
     return sha256_hex(encode(value))
 
 
-def check_plain(value: Any, path: str = "$", depth: int = 0) -> None:
+def check_plain(value: Any, path: str = "$") -> None:
     """Name the first thing in `value` that JSON cannot carry and give back unchanged."""
+    if not _is_surely_plain(value):
+        _check_each(value, path, 0)
+
+
+_ALWAYS_PLAIN = frozenset({bool, int, type(None)})
+
+
+def _is_surely_plain(value: Any) -> bool:
+    """The quick look that almost every value passes; False says only that it takes a closer one."""
+    level: list[Any] = [value]
+    for _ in range(DEPTH_MAX):
+        inside: list[Any] = []
+        for part in level:
+            kind = type(part)
+            if kind in _ALWAYS_PLAIN or (kind is str and part.isascii()):
+                continue
+            if kind is list:
+                inside += part
+            elif kind is dict and _has_plain_keys(part):
+                inside += part.values()
+            elif not _is_plain_scalar(part):
+                return False
+        if not inside:
+            return True
+        level = inside
+    return False
+
+
+def _has_plain_keys(value: dict[Any, Any]) -> bool:
+    for key in value:  # noqa: SIM110 - `all` of a generator costs twice as much
+        if type(key) is not str or not key.isascii():
+            return False
+    return True
+
+
+def _is_plain_scalar(value: Any) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is not str:
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_each(value: Any, path: str, depth: int) -> None:
     if depth > DEPTH_MAX:
         raise ValueNotPlain(path, f"is nested deeper than {DEPTH_MAX} levels; flatten it")
     if isinstance(value, dict):
@@ -54,10 +102,10 @@ def check_plain(value: Any, path: str = "$", depth: int = 0) -> None:
             if type(key) is not str:
                 raise ValueNotPlain(path, f"has the key {key!r}; keys must be text")
             _check_scalar(key, f"the key {key!r} of {path}")
-            check_plain(item, f"{path}.{key}", depth + 1)
+            _check_each(item, f"{path}.{key}", depth + 1)
     elif type(value) is list:
         for index, item in enumerate(value):
-            check_plain(item, f"{path}[{index}]", depth + 1)
+            _check_each(item, f"{path}[{index}]", depth + 1)
     else:
         _check_scalar(value, path)
 

@@ -54,9 +54,10 @@ class Attempts:
             given = await self._preparation.input(plan, attempt)
             call = await self._preparation.call(cycle, plan, attempt, given)
             result = await self._fired(cycle, call, hold)
-            value = await self._tables.value(result)
+            is_plain = result.table is None and result.stored is None
+            value = result.value if is_plain else await self._tables.value(result)
             self._remember(plan, value)
-            if result.table is None and result.stored is None:
+            if is_plain:
                 check_plain(value, plan.name)
         except EXPECTED as error:
             milliseconds = self._since(started)
@@ -67,6 +68,11 @@ class Attempts:
         meta = {"attempt": attempt, "duration_ms": milliseconds}
         outcome = Outcome(result=value, http=result.http, pg=result.pg, meta=meta)
         return Tried(outcome, None, attempt, given, milliseconds)
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether a task has given a table."""
+        return self._tables.has_any
 
     async def stored(self, cycle: Cycle, tried: Tried) -> Tried:
         """With its table, if it gave one, in the store. Raises StoreUnavailable."""

@@ -26,7 +26,7 @@ async def run_tool(tool: Tool, call: ToolCall) -> ToolResult:
 
     Raises ToolFailed; a lost claim and a broken invariant are not the tool's to answer for.
     """
-    limit = asyncio.timeout(None)
+    limit: asyncio.Timeout | None = None
     try:
         if call.timeout_seconds is None:
             return _checked(await tool.run(call))
@@ -36,7 +36,7 @@ async def run_tool(tool: Tool, call: ToolCall) -> ToolResult:
     except (ToolFailed, ClaimLost, InvariantBroken):
         raise
     except Exception as error:
-        if isinstance(error, TimeoutError) and call.timeout_seconds and limit.expired():
+        if isinstance(error, TimeoutError) and limit is not None and limit.expired():
             raise _too_slow(call) from error
         raise _bug(error) from error
 

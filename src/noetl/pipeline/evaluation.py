@@ -53,10 +53,20 @@ class Evaluation:
         may stay what they are. Raises TemplateError."""
         if not has_template(value):
             return value
-        rendered = await self._answer(
-            lambda bindings: render(value, bindings, reveal_secrets=reveals), names
-        )
-        whole = await self.whole(rendered.value, tables=tables)
+        return await self.rendered(value, names, reveals=reveals, tables=tables)
+
+    async def rendered(
+        self, value: Any, names: Source, *, reveals: bool = False, tables: bool = False
+    ) -> Any:
+        """The same for a value that is known to hold templates."""
+        answer = render(value, names(), reveal_secrets=reveals)
+        if isinstance(answer, Needs):
+            answer = await self._answer(
+                lambda bindings: render(value, bindings, reveal_secrets=reveals), names, answer
+            )
+        whole = answer.value
+        if self._names.may_refer or self.may_have_tables:
+            whole = await self.whole(whole, tables=tables)
         return masked(whole) if self._names.has_secrets and not reveals else whole
 
     async def code(self, code: str, names: Source) -> str:
@@ -98,21 +108,17 @@ class Evaluation:
             return value
         return await asyncio.to_thread(as_lists, value)
 
-    def _at_this_moment(self, names: Bindings) -> Bindings:
-        # Spelled out: this is asked for with every template of every row.
-        return Bindings(
-            own=names.own,
-            layers=names.layers,
-            handy=names.handy,
-            moment=self._workshop.clock.now(),
-            chance=Chance(self._workshop.entropy()),
-        )
-
-    async def _answer(self, ask: Callable[[Bindings], Answer | Needs], names: Source) -> Answer:
+    async def _answer(
+        self,
+        ask: Callable[[Bindings], Answer | Needs],
+        names: Source,
+        first: Needs | None = None,
+    ) -> Answer:
+        """`first` is what it said when it was asked already."""
         asked: set[Need] = set()
+        answer: Answer | Needs | None = first
         while True:
-            # Each asking has its own dice: two templates of a task do not share their numbers.
-            answer = ask(self._at_this_moment(names()))
+            answer = ask(names()) if answer is None else answer
             if not isinstance(answer, Needs):
                 return answer
             if answer.needs <= asked:
@@ -121,3 +127,4 @@ class Evaluation:
             asked |= answer.needs
             for need in sorted(answer.needs, key=str):
                 await self._fetch(need)
+            answer = None

@@ -1,25 +1,36 @@
 """An execution's facts as names, made once for all rows that share them."""
 
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import Facts
+from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
 from noetl.pipeline.contents import Contents
 from noetl.pipeline.payloads import references_of
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
+from noetl.templates.chance import Chance
 from noetl.templates.recorded import RecordedResults
 
 VIEWS_KEPT_MAX = 16
 
 
+class Asked(NamedTuple):
+    """Where templates that ask for time and chance get them: each render its own."""
+
+    moment: Callable[[], Instant]
+    chance: Callable[[], Chance]
+
+
 class FactsView:
     """What `places.for_step` makes of the facts, and the payloads that were fetched for it."""
 
-    def __init__(self, scope: Scope, playbook: Playbook, facts: Facts) -> None:
+    def __init__(self, scope: Scope, playbook: Playbook, facts: Facts, asked: Asked) -> None:
         self.facts = facts
+        self._asked = asked
         self.fetched: dict[str, Any] = {}
         self._scope = scope
         self._playbook = playbook
@@ -44,7 +55,7 @@ class FactsView:
                 ctx=self.facts.ctx,
                 steps=RecordedResults(self.facts.results, self.fetched, aliases),
             )
-            self._bindings = places.for_step(known)
+            self._bindings = places.for_step(known).asking(*self._asked)
         return self._bindings
 
     async def fetch(self, uri: str, contents: Contents) -> None:
@@ -59,7 +70,8 @@ class FactsView:
 class FactsViews:
     """Views of the facts that are in use, found by the identity of the facts."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
         self._kept: OrderedDict[int, FactsView] = OrderedDict()
 
     def of(self, scope: Scope, playbook: Playbook, facts: Facts) -> FactsView:
@@ -67,7 +79,7 @@ class FactsViews:
         view = self._kept.get(key)
         if view is not None and view.is_of(scope, playbook, facts):
             return view
-        made = self._kept[key] = FactsView(scope, playbook, facts)
+        made = self._kept[key] = FactsView(scope, playbook, facts, self._asked)
         self._kept.move_to_end(key)
         if len(self._kept) > VIEWS_KEPT_MAX:
             self._kept.popitem(last=False)

@@ -7,7 +7,7 @@ from noetl.pipeline.boundary import Tools
 from noetl.pipeline.claims import PreparedClaim, prepared_claim
 from noetl.pipeline.contents import Contents
 from noetl.pipeline.credentials import Credentials
-from noetl.pipeline.facts_view import FactsViews
+from noetl.pipeline.facts_view import Asked, FactsViews
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.pipeline.keychain import Keychain
 from noetl.pipeline.plan import Plans
@@ -16,6 +16,7 @@ from noetl.pipeline.workshop import Workshop
 from noetl.ports.clock import Clock
 from noetl.ports.credential_store import CredentialStore
 from noetl.results.store import ResultStore
+from noetl.templates.chance import Chance
 
 
 class Interpreter:
@@ -38,7 +39,7 @@ class Interpreter:
             clock=clock,
             entropy=entropy,
             plans=Plans(),
-            views=FactsViews(),
+            views=FactsViews(Asked(clock.now, lambda: Chance(entropy()))),
         )
 
     async def run(self, job: Job, journal: Journal, hold: Hold) -> RowResult:

@@ -25,13 +25,14 @@ class Names:
 
     __slots__ = (
         "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_sizes", "_task",
-        "_view", "done", "previous", "succeeded", "writes",
+        "_view", "done", "has_stored", "previous", "succeeded", "writes",
     )  # fmt: skip
 
     def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
         self.done: dict[str, Any] = {}  # results of tasks, in the order they ended
         self.previous: Outcome | None = None
         self.succeeded: Any = None  # the result of the last task that did
+        self.has_stored = False  # whether a task of this row has given a table that is stored
         self._sizes: dict[str, int] = {}
         self.writes: dict[str, Any] = {}  # to `ctx`, by path, in the order they were made
         self._job = job
@@ -49,11 +50,6 @@ class Names:
         return self._keychain is not None
 
     @property
-    def has_stored(self) -> bool:
-        """Whether a task of this row has given a table that is stored."""
-        return any(isinstance(result, StoredResult) for result in self.done.values())
-
-    @property
     def may_refer(self) -> bool:
         """Whether anything in sight may stand for a payload."""
         row, frame = self._job.iteration, self._job.frame
@@ -61,7 +57,7 @@ class Names:
             self._view.has_references
             or (row is not None and isinstance(row.item, Reference))
             or (frame is not None and isinstance(frame.rows, Reference))
-            or any(isinstance(value, Reference) for value in self._ctx.values())
+            or (bool(self._ctx) and any(isinstance(each, Reference) for each in self._ctx.values()))
         )
 
     def write(self, scope: SetScope, path: str, value: Any) -> None:
@@ -91,6 +87,7 @@ class Names:
         self.done.pop(task, None)
         if has_result:
             self.done[task] = outcome.result
+            self.has_stored = self.has_stored or isinstance(outcome.result, StoredResult)
         self._task = None
 
     def base(self) -> Bindings:

@@ -35,6 +35,7 @@ class TaskPlan:
     templated: Mapping[str, Any]
     code: tuple[tuple[Path, str], ...]  # program text with braces, by its place in the parameters
     input_of_step: Mapping[str, Any]  # as written: the task's own input may name it
+    has_input_of_step: bool  # which has templates
     input_fixed: Mapping[str, Any]
     input_templated: Mapping[str, Any]  # without what comes from the step
     auth: tuple[Credential, ...]
@@ -138,6 +139,7 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
         templated={key: value for key, value in parameters.items() if has_template(value)},
         code=code,
         input_of_step=step.input,
+        has_input_of_step=has_template(step.input),
         input_fixed={key: value for key, value in given.items() if not has_template(value)},
         input_templated={
             key: value for key, value in given.items() if key not in of_step and has_template(value)

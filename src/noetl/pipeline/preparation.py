@@ -12,7 +12,7 @@ from noetl.pipeline.evaluation import Source
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
 from noetl.pipeline.keeping import name_of
-from noetl.pipeline.plan import WORKBOOK, TaskPlan, from_workbook, has_template, placed
+from noetl.pipeline.plan import WORKBOOK, TaskPlan, from_workbook, placed
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.ports.tool import ToolCall
@@ -44,15 +44,15 @@ class Preparation:
     async def input(self, plan: TaskPlan, attempt: int) -> Mapping[str, Any]:
         """The step's input under the task's own, which may name it."""
         given, shared = plan.input_fixed, plan.input_of_step
-        if has_template(shared):
+        if plan.has_input_of_step:
             names = self._names(plan, attempt, _NOTHING)
-            shared = await self._sight.evaluation.value(shared, names, reveals=True, tables=True)
+            shared = await self._sight.evaluation.rendered(shared, names, reveals=True, tables=True)
             own = plan.task.input
             given = {**given, **{key: shared[key] for key in shared if key not in own}}
         if plan.input_templated:
             names = self._names(plan, attempt, shared)
             evaluation = self._sight.evaluation
-            rendered = await evaluation.value(
+            rendered = await evaluation.rendered(
                 plan.input_templated, names, reveals=True, tables=True
             )
             given = {**given, **rendered}
@@ -71,6 +71,9 @@ class Preparation:
         job = self._job
         if plan.kind == _STARTS_ANOTHER:
             self._refuse_secrets({**parameters, **given})
+        credentials: dict[str, OpenCredential] = {}
+        if plan.auth or plan.auth_inside:
+            credentials = await self._credentials(plan, parameters, names)
         return ToolCall(
             kind=plan.kind,
             task=plan.name,
@@ -79,7 +82,7 @@ class Preparation:
             scope=job.scope,
             parameters=parameters,
             input=dict(given),
-            credentials=await self._credentials(plan, parameters, names),
+            credentials=credentials,
             context=self._sight.names.surroundings(),
             idempotency_key=cycle.key,
             command_id=job.command_id,
@@ -114,7 +117,9 @@ class Preparation:
         evaluation = self._sight.evaluation
         parameters = dict(plan.fixed)
         if plan.templated:
-            parameters |= await evaluation.value(plan.templated, names, reveals=True, tables=True)
+            parameters |= await evaluation.rendered(
+                plan.templated, names, reveals=True, tables=True
+            )
         for path, code in plan.code:
             parameters = placed(parameters, path, await evaluation.code(code, names))
         return parameters
@@ -129,9 +134,6 @@ class Preparation:
     async def _credentials(
         self, plan: TaskPlan, parameters: Mapping[str, Any], names: Source
     ) -> dict[str, OpenCredential]:
-        if not plan.auth and not plan.auth_inside:
-            return {}
-
         async def evaluate(value: Any) -> Any:
             return await self._sight.evaluation.value(value, names, reveals=True)
 

@@ -170,7 +170,7 @@ class Row:
 
     async def _close(self, cycle: Cycle, tried: Tried, ending: Ending) -> Ending:
         """Leave the result to the tasks that follow, and the effect to be recorded."""
-        tried = await self._attempts.stored(cycle, tried)
+        tried = await self._attempts.stored(cycle, tried) if self._attempts.has_tables else tried
         failure = ending.failure or tried.failure
         if isinstance(ending.action, Fail):
             failure = failure or failure_by_rule(cycle)

@@ -29,21 +29,22 @@ if TYPE_CHECKING:
 class HandedTables:
     """The tables of one row."""
 
-    __slots__ = ("_folder", "_job", "_secrets", "_store")
+    __slots__ = ("_folder", "_job", "_secrets", "_store", "has_any")
 
     def __init__(self, job: Job, store: ResultStore, secrets: SecretsSeen) -> None:
         self._job = job
         self._store = store
         self._secrets = secrets
-        self._folder = Path()
+        self._folder: Path | None = None
+        self.has_any = False
 
     async def value(self, result: ToolResult) -> Any:
-        """What the call gave. The file is gone after this, what is in it is not."""
+        """The table that the call gave. The file is gone after this, what is in it is not."""
+        self.has_any = True
         if result.stored is not None:
             return await self._in_parts(result.stored)
         table = result.table
-        if table is None:
-            return result.value
+        assert table is not None, "a plain value is not handed over"
         self._folder = table.path.parent
         try:
             opened = await asyncio.to_thread(_opened, table.path)
@@ -78,6 +79,7 @@ class HandedTables:
         assert isinstance(handed.source, StoredTable)
         source: StoredTable = handed.source
         if forms := self._secrets.forms():
+            assert self._folder is not None, "a table was handed over as a file"
             source = await asyncio.to_thread(scrubbed, source, forms, self._folder)
         name = name_of(self._job, cycle.plan.name, cycle.run)
         reference = await self._store.stage_file(name, source.as_file())

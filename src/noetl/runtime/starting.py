@@ -1,7 +1,6 @@
 """Accept an execution: find its playbook, render its workload once, record its first event."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -137,7 +136,7 @@ def _begin(turn: Turn, first: PlaybookInitialized) -> None:
 
 
 def _at(bindings: Bindings, moment: Any, seed: str) -> Bindings:
-    return replace(bindings, moment=moment, chance=Chance(seed))
+    return bindings.asking(moment, Chance(seed))
 
 
 def _rendered(workload: dict[str, Any], bindings: Bindings) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The names an expression can see, with the time and the chance it may ask for."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import msgspec
 
 from noetl.kernel.instant import Instant
 from noetl.templates.chance import Chance
@@ -11,19 +12,19 @@ from noetl.templates.lookup import MISSING
 Names = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bindings:
+class Bindings(msgspec.Struct, frozen=True, kw_only=True):
     """Names in three ranks: the engine's own hide the author's, which hide merely handy ones.
 
     On the control plane `moment` is the time of the newest folded event and `chance` hashes
-    coordinates, so that asking again gives the same answer. On a worker both are real.
+    coordinates, so that asking again gives the same answer. On a worker both are real, and made
+    for a render that asks: most do not.
     """
 
-    own: Names = field(default_factory=dict)
+    own: Names = {}
     layers: tuple[Names, ...] = ()  # the first that has a name answers
-    handy: Names = field(default_factory=dict)
-    moment: Instant | None = None
-    chance: Chance | None = None
+    handy: Names = {}
+    moment: Instant | Callable[[], Instant] | None = None
+    chance: Chance | Callable[[], Chance] | None = None
 
     def find(self, name: str) -> Any:
         if name in self.own:
@@ -32,8 +33,6 @@ class Bindings:
             if name in layer:
                 return layer[name]
         return self.handy.get(name, MISSING)
-
-    # Made anew by hand below: `dataclasses.replace` costs more than what it makes.
 
     def define(self, names: Names) -> "Bindings":
         """With further names of the engine."""
@@ -48,9 +47,30 @@ class Bindings:
         """With further names that give way to any other."""
         return self._with(self.own, self.layers, {**self.handy, **names})
 
+    def add(self, own: Names, layers: tuple[Names, ...], handy: Names) -> "Bindings":
+        """All three at once: names of rows and tasks are made for every one of them."""
+        return Bindings(
+            own={**self.own, **own},
+            layers=(*layers, *self.layers),
+            handy={**self.handy, **handy},
+            moment=self.moment,
+            chance=self.chance,
+        )
+
+    def asking(
+        self,
+        moment: Instant | Callable[[], Instant] | None,
+        chance: Chance | Callable[[], Chance] | None,
+    ) -> "Bindings":
+        """The same names, with another time and chance to ask for."""
+        return Bindings(
+            own=self.own, layers=self.layers, handy=self.handy, moment=moment, chance=chance
+        )
+
     def at(self, *coordinates: str | int) -> "Bindings":
-        """The same names at another place, where chance falls differently."""
-        if self.chance is None:
+        """The same names at another place, where chance falls differently; real chance does so
+        by itself."""
+        if not isinstance(self.chance, Chance):
             return self
         return Bindings(
             own=self.own,

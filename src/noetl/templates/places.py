@@ -115,6 +115,10 @@ def for_step(known: Known) -> Bindings:
 
 
 def for_iteration(bindings: Bindings, row: Iteration) -> Bindings:
+    return _for_row(bindings, row, {}, {})
+
+
+def _for_row(bindings: Bindings, row: Iteration, places: Names, handy: Names) -> Bindings:
     is_last = None if row.total is None else row.index == row.total - 1
     flags = {"_index": row.index, "_first": row.index == 0, "_last": is_last, "_total": row.total}
     loop = {"index": row.index, "first": row.index == 0, "last": is_last, "length": row.total}
@@ -122,15 +126,16 @@ def for_iteration(bindings: Bindings, row: Iteration) -> Bindings:
         **flags,
         "iter": {**flags, row.iterator: row.item, **row.writes},
         "loop": {**loop, "done": False},
+        **places,
     }
-    visible = bindings.over({row.iterator: row.item}).define(own)
-    return visible.offer({"loop_index": row.index}).at("row", row.index)
+    visible = bindings.add(own, ({row.iterator: row.item},), {"loop_index": row.index, **handy})
+    return visible.at("row", row.index)
 
 
 def for_frame_row(bindings: Bindings, frame: Frame, row: Iteration) -> Bindings:
     """A row inside a frame: `process: row`. The other rows are not its business."""
     places = {"_frame_index": frame.index, "_frame_row_index": row.index - frame.base_index}
-    return for_iteration(bindings, row).define(places).offer({"frame": _about(frame)})
+    return _for_row(bindings, row, places, {"frame": _about(frame)})
 
 
 def for_frame(bindings: Bindings, frame: Frame, iterator: str) -> Bindings:
@@ -169,8 +174,9 @@ def for_task(bindings: Bindings, task: Task) -> Bindings:
     handy: dict[str, Any] = {"results": by_name(task.done)}
     if task.input:
         handy |= {"input": task.input, "args": task.input}
-    visible = bindings.over(ResultsByName(task.done)).over(task.bare).over(task.input)
-    return visible.define(own).offer(handy).at("task", task.name, task.attempt)
+    done: tuple[Names, ...] = (ResultsByName(task.done),) if task.done else ()
+    layers = (*(names for names in (task.input, task.bare) if names), *done)
+    return bindings.add(own, layers, handy).at("task", task.name, task.attempt)
 
 
 def for_rule(bindings: Bindings, outcome: Outcome) -> Bindings:

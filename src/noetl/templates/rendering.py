@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Undefined
 from jinja2.runtime import LoopContext
 
-from noetl.kernel.instant import from_datetime, to_datetime
+from noetl.kernel.instant import Instant, from_datetime, to_datetime
 from noetl.templates.bindings import Bindings
 from noetl.templates.chance import Chance
 from noetl.templates.errors import (
@@ -33,24 +33,33 @@ _CONTAINERS = (dict, list, tuple, Mapping)
 class Rendering:
     """Shared by all templates of one value, so that the budget holds for all of them together."""
 
-    __slots__ = ("_draws", "bindings", "budget", "reveals")
+    __slots__ = ("_chance", "_draws", "_moment", "bindings", "budget", "reveals")
 
     def __init__(self, bindings: Bindings, reveals: bool) -> None:
         self.bindings = bindings
         self.budget = Budget()
         self.reveals = reveals
         self._draws = 0
+        self._moment: Instant | None = None
+        self._chance: Chance | None = None
 
     def moment(self) -> datetime:
-        if self.bindings.moment is None:
-            raise TemplateRefused("asks for the time, which is not offered here")
-        return to_datetime(self.bindings.moment)
+        """The same however often it is asked for."""
+        if self._moment is None:
+            offered = self.bindings.moment
+            if offered is None:
+                raise TemplateRefused("asks for the time, which is not offered here")
+            self._moment = offered() if callable(offered) else offered
+        return to_datetime(self._moment)
 
     def draw(self) -> tuple[Chance, int]:
-        if self.bindings.chance is None:
-            raise TemplateRefused("asks for chance, which is not offered here")
+        if self._chance is None:
+            offered = self.bindings.chance
+            if offered is None:
+                raise TemplateRefused("asks for chance, which is not offered here")
+            self._chance = offered() if callable(offered) else offered
         self._draws += 1
-        return self.bindings.chance, self._draws
+        return self._chance, self._draws
 
     def seen(self, value: Any) -> Any:
         """A value as it leaves the bindings: where secrets may be used, they are text."""

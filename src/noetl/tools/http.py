@@ -112,17 +112,25 @@ class HttpTool:
             allow_redirects=False,
             ssl=verify,
         ) as response:
-            body = bytearray()
+            if self._is_small(response):
+                body = await response.read()
+                return _Answer(request.url, response.status, response.headers, body)
+            collected = bytearray()
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):
-                body += chunk
-                if len(body) > self._response_bytes_max:
+                collected += chunk
+                if len(collected) > self._response_bytes_max:
                     raise failed(
                         "client_error",
                         f"{request.method} {_shown(request)} answered with more than"
                         f" {self._response_bytes_max} bytes; ask for less at once, by pages",
                         code=str(response.status),
                     )
-            return _Answer(request.url, response.status, response.headers, bytes(body))
+            return _Answer(request.url, response.status, response.headers, bytes(collected))
+
+    def _is_small(self, response: aiohttp.ClientResponse) -> bool:
+        """Known beforehand: what is packed may be any size when it is unpacked."""
+        length, is_packed = response.content_length, "Content-Encoding" in response.headers
+        return length is not None and not is_packed and length <= self._response_bytes_max
 
     def _is_good(self, status: int, parameters: Mapping[str, Any]) -> bool:
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
@@ -190,14 +198,17 @@ async def _value(request: Request, answer: _Answer, response_type: str) -> dict[
             code=str(answer.status),
             http={"status": answer.status, "headers": scrub(headers, request.secrets)},
         ) from None
-    if any(form in answer.body for secret in request.secrets for form in _forms(secret)):
-        data = scrub(data, request.secrets)
+    url = str(answer.url)
+    if request.secrets:
+        if any(form in answer.body for secret in request.secrets for form in _forms(secret)):
+            data = scrub(data, request.secrets)
+        headers, url = scrub(headers, request.secrets), scrub(url, request.secrets)
     value = {
         "status_code": answer.status,
-        "headers": scrub(headers, request.secrets),
+        "headers": headers,
         "data": data,
         "body": data,
-        "url": scrub(str(answer.url), request.secrets),
+        "url": url,
     }
     return value | ({"encoding": "base64"} if encoded else {})
 
@@ -206,6 +217,10 @@ def _forms(secret: Secret) -> tuple[bytes, ...]:
     """As it is, and as JSON would write it: looking for these is cheaper than a walk."""
     text = secret.reveal()
     return text.encode(), json.dumps(text)[1:-1].encode()
+
+
+def _what(request: Request) -> str:
+    return f"{request.method} {_shown(request)}"
 
 
 def _shown(request: Request) -> str:
@@ -222,18 +237,17 @@ def _flag(value: Any, *, default: bool) -> bool:
 @contextmanager
 def _translated(request: Request, seconds: float) -> Iterator[None]:
     """The driver's own words are not kept as a cause: they may show the whole address."""
-    what = f"{request.method} {_shown(request)}"
     try:
         yield
     except TimeoutError:
-        message = f"{what} took longer than {seconds:g} s; raise `timeout`, or try again"
-        raise failed("timeout", message) from None
+        message = f"{_what(request)} took longer than {seconds:g} s"
+        raise failed("timeout", f"{message}; raise `timeout`, or try again") from None
     except aiohttp.ClientSSLError as error:
-        words = scrub(f"{what} has no trusted connection: {error}", request.secrets)
+        words = scrub(f"{_what(request)} has no trusted connection: {error}", request.secrets)
         raise failed("connection", f"{words}; mend the certificate", retryable=False) from None
     except (aiohttp.ClientError, OSError) as error:
         words = scrub(f"{type(error).__name__}: {error}", request.secrets)
-        raise failed("connection", f"{what} failed ({words}); try again") from None
+        raise failed("connection", f"{_what(request)} failed ({words}); try again") from None
     except ValueError as error:
         words = scrub(str(error), request.secrets)
-        raise failed("client_error", f"{what} cannot be sent: {words}") from None
+        raise failed("client_error", f"{_what(request)} cannot be sent: {words}") from None

@@ -23,6 +23,9 @@ IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
 _FORM = "application/x-www-form-urlencoded"
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
+_SIMPLE_URL = re.compile(
+    r"https?://[a-z0-9][a-z0-9.\-]*(?::(?:[1-5]\d{4}|\d{1,4}))?(?:/[A-Za-z0-9\-._~:/!$&'()*+,=%]*)?"
+)
 _WRITTEN_OUT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NOT_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -74,8 +77,15 @@ def _basic(user_info: str) -> str:
 
 def _url(value: Any, params: list[tuple[str, str]]) -> tuple[URL, str]:
     """The address with its query, and the user and password that were written into it."""
+    text = str(value or "").strip()
+    if _SIMPLE_URL.fullmatch(text):  # as most are: there is nothing to take apart
+        return URL(f"{text}?{urlencode(params)}" if params else text, encoded=True), ""
+    return _taken_apart(text, params)
+
+
+def _taken_apart(written: str, params: list[tuple[str, str]]) -> tuple[URL, str]:
     try:
-        parts = urlsplit(str(value or "").strip())
+        parts = urlsplit(written)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
         user_info, _, host = parts.netloc.rpartition("@")
         query = "&".join(part for part in (parts.query, urlencode(params)) if part)

@@ -4,10 +4,13 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final, NoReturn
+
+import msgspec
 
 from noetl.kernel import instant
 from noetl.kernel.instant import Instant
@@ -111,6 +114,9 @@ def _text(body: bytes, charset: str, *, lossy: bool) -> tuple[str, bool]:
 def _json(body: bytes) -> Any:
     """Raises ValueError also for what Python would take and JSON does not have."""
     integer = _integer if _LONG_NUMBER.search(body) else None
+    if integer is None:
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return msgspec.json.decode(body)  # what it does not take, the slower one may
     try:
         value = json.loads(body, parse_constant=_refuse, parse_int=integer)
     except RecursionError:

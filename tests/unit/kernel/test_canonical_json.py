@@ -144,6 +144,8 @@ def test_what_is_plain_passes() -> None:
     canonical_json.check_plain(
         {"text": "é", "list": [1, -2.5, True, None], "deep": nested(63), "": {}}
     )
+    canonical_json.check_plain({"ключ": [{"deep": nested(60)}, "\U0001f600"]})
+    canonical_json.check_plain(nested(64))
 
 
 @pytest.mark.parametrize(

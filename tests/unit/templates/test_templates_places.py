@@ -196,6 +196,25 @@ def test_time_is_the_moment_that_was_given(timed: Bindings) -> None:
     ]
 
 
+def test_time_and_chance_that_are_real_are_made_once_for_a_render_that_asks() -> None:
+    made: list[str] = []
+
+    def moment() -> Instant:
+        made.append("moment")
+        return Instant(f"2026-11-15T21:04:0{len(made)}.000000Z")
+
+    def chance() -> Chance:
+        made.append("chance")
+        return Chance(f"seed {len(made)}")
+
+    real = Bindings(layers=({"n": 1},)).asking(moment, chance)
+    assert rendered("{{ n }}", real) == 1
+    assert made == []
+    assert rendered("{{ now() == now() }} {{ uuid() == uuid() }}", real) == "True False"
+    assert made == ["moment", "chance"]
+    assert rendered(["{{ uuid() }}"], real.at("row", 1)) != rendered(["{{ uuid() }}"], real)
+
+
 def test_a_time_format_cannot_ask_for_a_width(timed: Bindings) -> None:
     with pytest.raises(TemplateFailed, match="has a width"):
         rendered("{{ now().strftime('%1000000000d') }}", timed)
