@@ -51,6 +51,7 @@ from noetl.testing.histories import (
 from noetl.wire.codec import seal
 from scripts.golden_corpus.business_objects import business_objects, changed_order
 from scripts.golden_corpus.loops import fanout, frames
+from scripts.golden_corpus.shards import held_shards
 from scripts.golden_corpus.whole_run import whole_run
 
 FIRST, SECOND = execution_ids(2)
@@ -239,6 +240,7 @@ HISTORIES: dict[str, Callable[[], list[Stream]]] = {
     "unknown_events": _unknown_events,
     "frames_with_an_abandoned_one": lambda: _alone(frames),
     "fanout_partial": lambda: _alone(fanout),
+    "fanout_with_holders": lambda: _alone(held_shards),
     "business_objects": lambda: _alone(business_objects),
     "whole_run": lambda: _alone(whole_run),
 }

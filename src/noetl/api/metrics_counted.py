@@ -16,6 +16,9 @@ from noetl.domain.events import (
     FrameFailed,
     PlaybookCompleted,
     PlaybookFailed,
+    ShardDone,
+    ShardEnqueued,
+    ShardFailed,
 )
 from noetl.domain.events import PlaybookInitialized as Started
 from noetl.domain.log import SealedEvent
@@ -36,7 +39,10 @@ _COMMANDS: dict[type, str] = {
 }
 _FRAMES: dict[type, str] = {
     FrameDispatched: "dispatched",
+    ShardEnqueued: "dispatched",
     FrameCommitted: "committed",
+    ShardDone: "committed",
+    ShardFailed: "failed",
     FrameFailed: "failed",
     FrameAbandoned: "abandoned",
 }
@@ -128,7 +134,7 @@ class Counted:
         event, frame = sealed.event, sealed.envelope.frame_id or FrameId("")
         now = sealed.envelope.event_time
         self._frames.labels(_FRAMES[type(event)]).inc()
-        if isinstance(event, FrameDispatched):
+        if isinstance(event, FrameDispatched | ShardEnqueued):
             if len(self._begun) < TIMED_MAX:
                 self._begun[frame] = now
             return
@@ -136,14 +142,15 @@ class Counted:
         if began is not None:
             self._frame_seconds.observe(max(0.0, seconds_between(began, now)))
         if isinstance(event, FrameCommitted):
-            self._rows_of(event)
+            failed, broken = event.failed_rows, event.broken_rows
+            self._rows_of(event.row_count, failed, broken)
+        elif isinstance(event, ShardDone):
+            self._rows_of(1, 0, 0)
+        elif isinstance(event, ShardFailed) and event.final:
+            self._rows_of(1, 1, 0)
 
-    def _rows_of(self, event: FrameCommitted) -> None:
-        done = event.row_count - event.failed_rows - event.broken_rows
-        self._frame_rows.observe(event.row_count)
-        for status, rows in (
-            ("ok", done),
-            ("failed", event.failed_rows),
-            ("broken", event.broken_rows),
-        ):
+    def _rows_of(self, count: int, failed: int, broken: int) -> None:
+        self._frame_rows.observe(count)
+        done = count - failed - broken
+        for status, rows in (("ok", done), ("failed", failed), ("broken", broken)):
             self._rows.labels(status).inc(max(0, rows))

@@ -25,6 +25,7 @@ from noetl.domain.events import (
     PlaybookFailed,
     PlaybookInitialized,
     ShardDone,
+    ShardEnqueued,
     ShardFailed,
     StageEngine,
     StageOpened,
@@ -121,7 +122,13 @@ class Progress:
             case FrameCommitted() | ShardDone() | ShardFailed():
                 self._frames(envelope, event)
                 return self._rows(envelope, event)
-            case FrameDispatched() | FrameFailed() | FrameAbandoned() | StageEngine():
+            case (
+                FrameDispatched()
+                | ShardEnqueued()
+                | FrameFailed()
+                | FrameAbandoned()
+                | StageEngine()
+            ):
                 self._frames(envelope, event)
             case _:
                 return self._execution(event)
@@ -182,7 +189,7 @@ class Progress:
             return
         service = self._engines.stages.get(stage_id)
         row.loop.served_by = None if service is None else service.words
-        if frame is not None and isinstance(event, FrameDispatched):
+        if frame is not None and isinstance(event, FrameDispatched | ShardEnqueued):
             row.loop.frames.add(frame)
         elif frame is not None:
             row.loop.frames.discard(frame)
@@ -190,11 +197,8 @@ class Progress:
     def _rows(
         self, envelope: Envelope, event: FrameCommitted | ShardDone | ShardFailed
     ) -> list[StepProgress]:
-        if isinstance(event, FrameCommitted):
-            key = self._stages.get(envelope.stage_id or StageId(""), LoopId(""))
-        else:
-            key = event.loop_id
-        row = self.open.get(key)
+        loop = LoopId("") if isinstance(event, FrameCommitted) else event.loop_id
+        row = self.open.get(self._stages.get(envelope.stage_id or StageId(""), loop))
         if row is None or row.loop is None:
             return []
         if isinstance(event, FrameCommitted):

@@ -38,9 +38,9 @@ def ordinal_of(work: LoopWork, window: Window) -> int:
 
 def frames_at_once(work: LoopWork) -> int:
     """Frames out at one time; their rows together stay within `max_in_flight`, which for a cursor
-    counts frames."""
+    counts frames, as for a fan-out, whose frames have one row."""
     in_flight = int(work.policy.get("max_in_flight", 1))
-    if work.mode == "cursor":
+    if work.mode in ("cursor", "fanout"):
         return in_flight
     given = work.policy.get("row_concurrency")
     if given is not None:
@@ -51,6 +51,8 @@ def frames_at_once(work: LoopWork) -> int:
 def row_concurrency(work: LoopWork) -> int:
     in_flight = int(work.policy.get("max_in_flight", 1))
     given = work.policy.get("row_concurrency")
+    if work.mode == "fanout":
+        return 1
     if work.mode == "cursor":
         return int(given or 1)
     if given is not None:
@@ -59,7 +61,9 @@ def row_concurrency(work: LoopWork) -> int:
 
 
 def frame_rows(work: LoopWork) -> int:
-    """As the author said, else by what the last frame took."""
+    """As the author said, else by what the last frame took; a shard is one row."""
+    if work.mode == "fanout":
+        return 1
     given = work.policy.get("max_rows")
     if given is not None:
         return int(given)

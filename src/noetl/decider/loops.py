@@ -1,32 +1,39 @@
 """How a loop begins and ends: its items, its policy, and what its rows came to."""
 
-import math
 from typing import Any
 
 import msgspec
 
 from noetl.decider.answers import AssembleFirst, Decided, Incomplete, StoreFirst
-from noetl.decider.engines import is_for_spark
 from noetl.decider.evaluate import evaluated
+from noetl.decider.fanout import (
+    FANIN,
+    fanin_completed,
+    fanin_names,
+    fanout_error,
+    keys_of,
+)
+from noetl.decider.stage_policy import policy_of
 from noetl.decider.view import Closing, View
-from noetl.domain.events import LoopDone, LoopStarted, StageClosed, StageOpened
+from noetl.domain.events import (
+    FanoutStarted,
+    LoopDone,
+    LoopStarted,
+    StageClosed,
+    StageOpened,
+)
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.execution.windows import in_order
-from noetl.domain.playbook.loop import Collection, Cursor, Loop
+from noetl.domain.playbook.loop import Collection, Loop
 from noetl.domain.playbook.model import Step
 from noetl.kernel.errors import InvariantBroken
 from noetl.kernel.ids import loop_id
-from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateFailed
 from noetl.templates.recorded import INLINE_BYTES_MAX, LOOP, inline_result
 
 COLLECTION_BYTES_MAX = 65_536
-IN_FLIGHT_WAITING = 32
-"""Rows at once when their tools mostly wait for others and the author set no bound."""
-
-_BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
 
 
 def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided]:
@@ -59,13 +66,16 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
     )
     size = started.collection_size or 0
     policy = policy_of(view, step, loop, bindings, size)
-    return [Decided(event=started), _stage(started, policy)]
+    if loop.mode == "fanout" and loop.fanout.key is not None:
+        items = as_items(evaluated(loop.over.value, bindings)) if items is None else items
+        policy["iter_keys"] = keys_of(loop, items, bindings)
+    return _beginning(started, policy)
 
 
 def _opened_cursor(view: View, step: Step, loop: Loop, started: LoopStarted) -> list[Decided]:
     """How many rows there are, and which, its frames will find out."""
     policy = policy_of(view, step, loop, view.bindings(step.name), 0)
-    return [Decided(event=started), _stage(started, policy)]
+    return _beginning(started, policy)
 
 
 def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
@@ -80,10 +90,19 @@ def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
         collection_ref=before.collection_ref,
         attempt=attempt,
     )
-    return [Decided(event=started), _stage(started, before.policy)]
+    return _beginning(started, before.policy)
 
 
-def _stage(started: LoopStarted, policy: dict[str, Any]) -> Decided:
+def _beginning(started: LoopStarted, policy: dict[str, Any]) -> list[Decided]:
+    decided = [Decided(event=started)]
+    if started.mode == "fanout":
+        fanout = FanoutStarted(
+            loop_id=started.loop_id,
+            step=started.step,
+            total_shards=started.collection_size or 0,
+            visit=started.visit,
+        )
+        decided.append(Decided(event=fanout))
     opened = StageOpened(
         stage_kind="fanout" if started.mode == "fanout" else "loop",
         step=started.step,
@@ -91,7 +110,7 @@ def _stage(started: LoopStarted, policy: dict[str, Any]) -> Decided:
         loop_id=started.loop_id,
         frame_policy=policy,
     )
-    return Decided(event=opened, loop_id=started.loop_id)
+    return [*decided, Decided(event=opened, loop_id=started.loop_id)]
 
 
 def without_items(step: Step, visit: int, attempt: int) -> LoopStarted:
@@ -116,57 +135,6 @@ def as_items(value: Any) -> list[Any]:
     raise TemplateFailed(
         f"`loop.in` gives {value!r}, which has no items; use a list, or a template that gives one"
     )
-
-
-def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int) -> dict[str, Any]:
-    """The bounds of frames and rows, rendered once and recorded."""
-    frame = loop.frame
-    chosen = {
-        "max_in_flight": loop.max_in_flight,
-        "max_rows": frame.rows_max,
-        "max_seconds": frame.seconds_max,
-        "max_bytes": frame.bytes_max,
-        "lease_seconds": frame.lease_seconds,
-        "heartbeat_seconds": frame.heartbeat_seconds,
-        "row_concurrency": frame.row_concurrency,
-        "max_attempts": frame.attempts_max,
-        "max_iterations": _frames_max(loop),
-    }
-    policy = {
-        name: _number(name, evaluated(value, bindings))
-        for name, value in chosen.items()
-        if value is not None
-    }
-    failure = step.policy.failure
-    if loop.mode == "sequential":
-        policy |= {"max_in_flight": 1, "row_concurrency": 1}
-    elif loop.mode == "cursor":
-        defaults = {"max_in_flight": view.processors, "max_rows": 1, "row_concurrency": 1}
-        policy, failure = {**defaults, **policy}, "continue"
-    elif "max_in_flight" not in policy:
-        is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
-        policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
-    engine = {"engine": "spark"} if is_for_spark(view, step, loop, size) else {}
-    return {**policy, **engine, "process": frame.process, "failure": failure}
-
-
-def _frames_max(loop: Loop) -> Any:
-    return loop.over.options.get("max_iterations") if isinstance(loop.over, Cursor) else None
-
-
-def _number(name: str, value: Any) -> float:
-    """Lengths of time are numbers above 0; everything else is counted, from 1."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = 0
-    if name.endswith("_seconds"):
-        if number <= 0 or not math.isfinite(number):
-            raise TemplateFailed(f"{name} is {value!r}; use a number above 0")
-        return number
-    if number < 1 or not number.is_integer():
-        raise TemplateFailed(f"{name} is {value!r}; use a whole number from 1")
-    return int(number)
 
 
 def is_drained(work: LoopWork) -> bool:
@@ -199,7 +167,7 @@ def is_halted(work: LoopWork) -> bool:
 
 def closed(view: View, work: LoopWork) -> list[Decided]:
     closing = view.closings.get(work.loop_id) or _closing(work)
-    error = _error(work)
+    error = error_of(work)
     done = LoopDone(
         loop_id=work.loop_id,
         step=work.step,
@@ -213,7 +181,11 @@ def closed(view: View, work: LoopWork) -> list[Decided]:
     stage = StageClosed(
         status="FAILED" if error is not None else "CLOSED", output_ref=closing.output_ref
     )
-    return [Decided(event=done), Decided(event=stage, loop_id=work.loop_id)]
+    ends = [Decided(event=done), Decided(event=stage, loop_id=work.loop_id)]
+    row = view.state.loops.get(work.loop_id)
+    if work.mode != "fanout" or row is None or row.fanin_status is not None:
+        return ends
+    return [Decided(event=fanin_completed(work), loop_id=work.loop_id), *ends]
 
 
 def stats_of(work: LoopWork) -> LoopStats:
@@ -231,7 +203,8 @@ def loop_content(work: LoopWork, results: list[Any]) -> dict[str, Any]:
     stats = msgspec.to_builtins(stats_of(work))
     told = {"total": 0, "succeeded": 0, "failed": 0, "skipped": 0, "broken": 0, **stats}
     told["success"] = told["succeeded"]
-    return {LOOP: {"results": results, "stats": told, "count": work.total}}
+    fanin = {FANIN: fanin_names(work)} if work.mode == "fanout" else {}
+    return {LOOP: {"results": results, "stats": told, "count": work.total, **fanin}}
 
 
 def _closing(work: LoopWork) -> Closing:
@@ -246,9 +219,12 @@ def _closing(work: LoopWork) -> Closing:
     return Closing(msgspec.structs.replace(result, context=content))
 
 
-def _error(work: LoopWork) -> Failure | None:
+def error_of(work: LoopWork) -> Failure | None:
+    """Why the step fails, if its loop ends as it is now."""
     if work.frame_error is not None:
         return work.frame_error
+    if work.mode == "fanout":
+        return fanout_error(work)
     return work.row_error if is_halted(work) else None
 
 

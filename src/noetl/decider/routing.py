@@ -4,6 +4,7 @@ from typing import Any
 
 from noetl.decider.answers import Decided
 from noetl.decider.evaluate import check_writes, evaluated, holds, targets_of
+from noetl.decider.fanout import FANIN
 from noetl.decider.view import View
 from noetl.domain.events import StepExited, StepSkipped
 from noetl.domain.events.values import Failure, Result
@@ -13,7 +14,8 @@ from noetl.domain.playbook.model import Arc, Step
 from noetl.kernel.ids import StepName
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateError
-from noetl.templates.layered import Outcome, step_result
+from noetl.templates.layered import Outcome, plain_result, step_result
+from noetl.templates.lookup import MISSING, look_up
 from noetl.templates.places import for_arc, for_loop_done, for_set
 from noetl.templates.recorded import inline_result
 
@@ -71,6 +73,7 @@ def _routed(view: View, step: Step, visit: int, outcome: StepOutcome) -> Decided
     if outcome.error is None:
         for name, value in targets_of(step.set):
             at_step = view.bindings(step.name, writes.ctx, outcome.result)
+            at_step = at_step.define(_fanin(outcome, envelope))
             writes.put(name, evaluated(value, for_set(at_step, envelope)))
     at_arcs = _arc_bindings(view, step.name, outcome, envelope, writes.ctx)
     taken, raised = _taken(step, at_arcs, _event_names(outcome), failed=failed)
@@ -144,7 +147,16 @@ def _arc_bindings(
     }
     if outcome.loop_length is None:
         return for_arc(bindings, envelope, event)
-    return for_loop_done(bindings, envelope, event, outcome.loop_length)
+    at_end = for_loop_done(bindings, envelope, event, outcome.loop_length)
+    return at_end.define(_fanin(outcome, envelope))
+
+
+def _fanin(outcome: StepOutcome, envelope: Outcome) -> dict[str, Any]:
+    """`fanin` after a fan-out; everywhere else the name is free."""
+    if outcome.loop_length is None:
+        return {}
+    found = look_up(plain_result(envelope.result), FANIN)
+    return {} if found is MISSING else {FANIN: found}
 
 
 def _event_names(outcome: StepOutcome) -> frozenset[str]:

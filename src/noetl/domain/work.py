@@ -138,6 +138,7 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     kept_ref: ResultReference | None = None  # the same, when it is large
     policy: dict[str, Any] = {}  # of a cursor's stage, as it was recorded
     claimed: ClaimedRows | None = None  # by an earlier holder of a cursor's frame
+    shard_attempt: int = 1  # of a fan-out: which try this is
 
     @property
     def holder(self) -> int:

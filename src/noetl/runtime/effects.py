@@ -20,6 +20,9 @@ from noetl.domain.events import (
     FrameDispatched,
     FrameFailed,
     FrameStarted,
+    ShardDone,
+    ShardEnqueued,
+    ShardFailed,
     StageOpened,
 )
 from noetl.domain.events.envelope import RecordedEvent
@@ -73,8 +76,10 @@ class Ledger:
             case StageOpened() as event if envelope.stage_id is not None:
                 self._stages[envelope.stage_id] = event
             case FrameDispatched() as event:
-                self._frame(recorded, event)
-            case FrameCommitted(metrics=metrics):
+                self._frame(recorded, event.cursor.get("first", event.ordinal))
+            case ShardEnqueued() as event:
+                self._frame(recorded, event.iter_index)
+            case FrameCommitted(metrics=metrics) | ShardDone(metrics=metrics):
                 self._committed(recorded, metrics)
                 self._settle(envelope.frame_id)
             case _:
@@ -89,10 +94,13 @@ class Ledger:
                 self._settle(envelope.command_id)
             case CommandCancelled() | CommandFailed(error=Failure(kind="lease_lost")):
                 self._lose(envelope.command_id, recorded)
-            case FrameFailed():
+            case FrameFailed() | ShardFailed(error=Failure(kind="lease_lost")):
                 self._lose(envelope.frame_id, recorded)
             case FrameStarted(cursor={"first": int(first)}):
                 self._claimed(envelope.frame_id, first)
+            case ShardFailed(metrics=metrics):
+                self._committed(recorded, metrics)
+                self._release(envelope.frame_id)
             case _:
                 pass
 
@@ -121,6 +129,13 @@ class Ledger:
         held = self._find(name)
         if held is not None:
             held.settle()
+
+    def _release(self, name: FrameId | None) -> None:
+        """Its holder has told how it failed: whoever tries it again takes it from nobody."""
+        held = self._find(name)
+        if held is not None:
+            held.settle()
+            held.is_claimed = False
 
     def _lose(self, name: CommandId | FrameId | None, recorded: RecordedEvent) -> None:
         """It ended without a word of its holder about what it has fired."""
@@ -172,13 +187,13 @@ class Ledger:
         if envelope.command_id is not None and isinstance(event, CallDone):
             self._of_command.setdefault(envelope.command_id, []).append(envelope.event_id)
 
-    def _frame(self, recorded: RecordedEvent, event: FrameDispatched) -> None:
+    def _frame(self, recorded: RecordedEvent, first: int) -> None:
         frame = recorded.envelope.frame_id
         stage = self._stages.get(recorded.envelope.stage_id or StageId(""))
         if frame is None or stage is None:
             return
         if frame not in self._places:
-            place = _Place(stage.step, stage.visit, event.cursor.get("first", event.ordinal))
+            place = _Place(stage.step, stage.visit, first)
             before = self._held.get(place)
             self._hold(frame, place)
             if before is not None:  # of a loop that is retried: its journal still holds

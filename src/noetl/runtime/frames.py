@@ -17,7 +17,7 @@ from noetl.ports.frame_journal import FrameJournal
 from noetl.results.store import ResultStore
 from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.frames_jobs import FrameJobs
-from noetl.runtime.frames_journal import JournalBuffer, RowJournal
+from noetl.runtime.frames_journal import JournalBuffer, RowJournal, journal_of
 from noetl.runtime.frames_report import (
     Output,
     Worked,
@@ -117,7 +117,7 @@ class Frames:
 
     async def forget(self, work: FrameWork) -> None:
         """The commit says what became of the rows: their journal has served."""
-        await self._journal.remove(work.execution_id, work.frame_id)
+        await self._journal.remove(work.execution_id, journal_of(work))
 
 
 class _Pass:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from noetl.domain.execution.windows import journals_of
 from noetl.domain.work import Call, FrameWork, JournalEntry
 from noetl.kernel.errors import InvariantBroken, NoETLError
+from noetl.kernel.ids import FrameId
 from noetl.pipeline.job import Hold
 from noetl.ports.clock import Clock
 from noetl.ports.frame_journal import FrameJournal
@@ -47,6 +49,11 @@ class _Ahead(NamedTuple):
 _NOWHERE = _Ahead(math.inf, 0)
 
 
+def journal_of(work: FrameWork) -> FrameId:
+    """The holders of a frame share one; a shard that is tried again begins a new one."""
+    return journals_of(work.frame_id, work.shard_attempt)[-1]
+
+
 class JournalBuffer:
     def __init__(self, journal: FrameJournal, work: FrameWork, hold: Hold, clock: Clock) -> None:
         self.is_empty = work.attempt == 1  # whether there is no journal to remove
@@ -68,10 +75,12 @@ class JournalBuffer:
         work, found = self._work, Earlier()
         rows = range(work.first_index, work.first_index + work.row_count)
         is_reported = bool(work.kept) or work.kept_ref is not None
-        for frame in (*work.after, *([work.frame_id] if work.attempt > 1 else ())):
+        *failed, own = journals_of(work.frame_id, work.shard_attempt)
+        reported = {*failed, *(work.after if is_reported else ())}
+        for frame in (*work.after, *failed, *([own] if work.attempt > 1 else ())):
             read = partial(self._journal.read, work.execution_id, frame)
             entries = await insisted(read, self._hold.check, self._clock)
-            found.add(entries, rows, is_reported=is_reported and frame != work.frame_id)
+            found.add(entries, rows, is_reported=frame in reported)
         durable: asyncio.Future[NoETLError | None] = asyncio.get_running_loop().create_future()
         durable.set_result(None)
         self._marks = dict.fromkeys(found.begun, durable)
@@ -190,7 +199,7 @@ class JournalBuffer:
 
     async def _append(self, entries: Sequence[JournalEntry]) -> None:
         self.is_empty = False
-        await self._journal.append(self._work.execution_id, self._work.frame_id, entries)
+        await self._journal.append(self._work.execution_id, journal_of(self._work), entries)
 
     def _release(self, flusher: "asyncio.Task[None]") -> None:
         """A flusher that died of something unforeseen must not leave rows waiting."""

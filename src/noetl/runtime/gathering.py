@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from noetl.decider.answers import AssembleFirst, Missing, StoreFirst
-from noetl.decider.loops import is_halted, loop_content
+from noetl.decider.loops import error_of, loop_content
 from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.state import ExecutionState, FrameOutput, LoopWork
@@ -94,7 +94,7 @@ def _name(execution: ExecutionId, work: LoopWork, scope: Scope) -> DatasetName |
         step=work.step,
         visit=work.visit,
     )
-    if not is_halted(work):
+    if error_of(work) is None:
         return dataset
     return ResultName(
         tenant=dataset.tenant,

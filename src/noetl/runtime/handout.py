@@ -10,9 +10,11 @@ from noetl.decider.waits import is_timer
 from noetl.domain.events import (
     CommandClaimed,
     CommandStarted,
+    Event,
     FrameDispatched,
     FrameFailed,
     FrameStarted,
+    ShardFailed,
 )
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.rows import CommandRow, FrameRow
@@ -21,8 +23,9 @@ from noetl.domain.execution.windows import window_as_cursor
 from noetl.domain.playbook.needs import Kinds, kinds_needed
 from noetl.domain.work import CommandWork, FrameWork, RowOutcome, Work
 from noetl.kernel.ids import FrameId, StageId, StepName
-from noetl.kernel.instant import plus
+from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
+from noetl.runtime import shards
 from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
@@ -140,8 +143,16 @@ def give_up_lost_frames(turn: Turn) -> None:
     """Before anything is decided: a frame that failed for good may be the last one of its loop."""
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            if frame.attempts >= _attempts_max(work) and not turn.is_full:
-                turn.add(about_frame(_given_up(frame), frame.frame_id, work.loop_id))
+            if _is_lost(work, frame) and not turn.is_full:
+                turn.add(about_frame(_given_up(work, frame), frame.frame_id, work.loop_id))
+
+
+def _is_lost(work: LoopWork, frame: FrameRow) -> bool:
+    """Tries of a shard that failed are counted apart."""
+    if work.mode != "fanout":
+        return frame.attempts >= _attempts_max(work)
+    is_tried_again = shards.is_waiting(work, frame.frame_id)
+    return frame.abandoned >= _attempts_max(work) and not is_tried_again
 
 
 def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
@@ -170,24 +181,34 @@ def _abandoned(turn: Turn, work: LoopWork) -> list[FrameRow]:
 
 def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: LeaseTerms) -> Promise:
     lease_seconds = float(work.policy.get("lease_seconds", terms.lease_seconds))
-    dispatched = FrameDispatched(
-        ordinal=frame.ordinal,
-        worker_id=seat.worker.worker_id,
-        lease_until=plus(turn.now, seconds=lease_seconds),
-        attempt=frame.attempt,
-        attempts_max=_attempts_max(work),
-        cursor=window_as_cursor(frame.window),
-        incarnation=seat.incarnation,
-    )
-    events: list[FrameDispatched | FrameStarted] = [dispatched]
-    if frame.window.rows:  # a cursor's frame starts when it has claimed its rows
-        events.append(FrameStarted(worker_id=seat.worker.worker_id))
+    lease_until = plus(turn.now, seconds=lease_seconds)
+    events: list[Event] = []
+    if work.mode == "fanout":
+        row = turn.state.frames.get(frame.frame_id)
+        shard = shards.enqueued(work, row, frame.window.first, seat, lease_until)
+        events += [] if shard is None else [shard]
+    events = events or _dispatched(work, frame, seat, lease_until)
     turn.add(*(about_frame(event, frame.frame_id, work.loop_id) for event in events))
     given = _frame_work(turn, work, frame, lease_seconds)
     if terms.is_traced:
         told = _traceparent(turn, work.step, work.visit)
         given = msgspec.structs.replace(given, traceparent=told)
     return _promise(turn, seat, given)
+
+
+def _dispatched(work: LoopWork, frame: _Frame, seat: Seat, lease_until: Instant) -> list[Event]:
+    dispatched = FrameDispatched(
+        ordinal=frame.ordinal,
+        worker_id=seat.worker.worker_id,
+        lease_until=lease_until,
+        attempt=frame.attempt,
+        attempts_max=_attempts_max(work),
+        cursor=window_as_cursor(frame.window),
+        incarnation=seat.incarnation,
+    )
+    if not frame.window.rows:  # a cursor's frame starts when it has claimed its rows
+        return [dispatched]
+    return [dispatched, FrameStarted(worker_id=seat.worker.worker_id)]
 
 
 def _traceparent(turn: Turn, step: StepName, visit: int) -> str:
@@ -200,6 +221,7 @@ def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float)
     if work.mode == "sequential":  # rows see what the rows before them wrote
         facts = msgspec.structs.replace(facts, ctx=turn.state.ctx)
     items, earlier = work.collection, work.earlier.get(frame.frame_id)
+    shard = work.shards.get(frame.frame_id)
     return FrameWork(
         scope=running.source.scope,
         execution_id=running.execution_id,
@@ -230,6 +252,7 @@ def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float)
         kept_ref=None if earlier is None else earlier.output_ref,
         policy=work.policy if work.mode == "cursor" else {},
         claimed=work.cursor.claimed.get(frame.frame_id),
+        shard_attempt=1 if shard is None else shard.attempt,
     )
 
 
@@ -240,7 +263,9 @@ def _kept(earlier: Unfinished) -> tuple[RowOutcome, ...]:
     return msgspec.convert(earlier.outcomes, tuple[RowOutcome, ...])
 
 
-def _given_up(frame: FrameRow) -> FrameFailed:
+def _given_up(work: LoopWork, frame: FrameRow) -> FrameFailed | ShardFailed:
+    if work.mode == "fanout":
+        return shards.given_up(work, frame)
     message = f"frame {frame.ordinal} was lost {frame.attempts} times; its workers went quiet"
     return FrameFailed(error=Failure(kind="lease_lost", message=message))
 

@@ -1,5 +1,7 @@
 """What workers say, turned into facts; a holder that lost its claim is refused."""
 
+from typing import Any
+
 import msgspec
 
 from noetl.decider.answers import Decided
@@ -22,6 +24,7 @@ from noetl.domain.work import Call, CommandReport, FrameReport, Heartbeat, Lease
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import CommandId, FrameId, LoopId, WorkerId
 from noetl.kernel.instant import plus
+from noetl.runtime import shards
 from noetl.runtime.turn import Turn, about_command, about_frame
 
 RENEWED_BELOW = 0.9
@@ -108,16 +111,27 @@ def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None
     if row.status == "CLAIMED":  # a claim that found nothing is told of in one go
         started = FrameStarted(worker_id=report.worker_id)
         turn.add(about_frame(started, report.frame_id, loop))
-    if report.error is not None:
+    work = None if loop is None else turn.state.loop_work.get(loop)
+    metrics = {**report.metrics, **_named_cycles(report)}
+    if work is not None and work.mode == "fanout":
+        shard = shards.ended(work, report, metrics)
+        turn.add(*_emitted(report, objects), about_frame(shard, report.frame_id, loop))
+    elif report.error is not None:
         turn.add(about_frame(_frame_lost(turn, row, report.error), report.frame_id, loop))
-        return
-    facts: list[Decided] = []
-    if objects is not None:
-        recorded = BusinessObjectsRecorded(objects_ref=objects, count=len(report.emitted))
-        facts.append(Decided(event=recorded))
     else:
-        facts += [Decided(event=emitted) for emitted in report.emitted]
-    committed = FrameCommitted(
+        committed = _committed(report, metrics)
+        turn.add(*_emitted(report, objects), about_frame(committed, report.frame_id, loop))
+
+
+def _emitted(report: FrameReport, objects: ResultReference | None) -> list[Decided]:
+    if objects is None:
+        return [Decided(event=emitted) for emitted in report.emitted]
+    recorded = BusinessObjectsRecorded(objects_ref=objects, count=len(report.emitted))
+    return [Decided(event=recorded)]
+
+
+def _committed(report: FrameReport, metrics: dict[str, Any]) -> FrameCommitted:
+    return FrameCommitted(
         worker_id=report.worker_id,
         row_count=report.row_count,
         failed_rows=report.failed_rows,
@@ -127,9 +141,8 @@ def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None
         outcomes=[msgspec.to_builtins(outcome) for outcome in report.outcomes],
         writes=report.writes,
         row_error=report.row_error,
-        metrics={**report.metrics, **_named_cycles(report)},
+        metrics=metrics,
     )
-    turn.add(*facts, about_frame(committed, report.frame_id, loop))
 
 
 def _named_cycles(report: FrameReport) -> dict[str, list[str]]:

@@ -20,6 +20,8 @@ from noetl.domain.events import (
     FrameDispatched,
     LoopDone,
     LoopStarted,
+    ShardDone,
+    ShardEnqueued,
     StageOpened,
     StepExited,
 )
@@ -92,7 +94,11 @@ class ResultIndex:
             case CommandCompleted() | CommandFailed() as ended:
                 return self._command(ended.result, envelope)
             case FrameCommitted() as committed:
-                return self._frame(committed, envelope)
+                outcomes = {"outcomes": committed.outcomes}
+                result = Result(status="ok", reference=committed.output_ref, context=outcomes)
+                return self._frame(result, int(committed.row_count), envelope)
+            case ShardDone(result=Result() as result):
+                return self._frame(result, 1, envelope)
             case LoopDone(result=Result() as result) as loop:
                 return [_of_loop(loop, result, envelope)]
             case StepExited(result=Result() as result) as exited:
@@ -116,11 +122,16 @@ class ResultIndex:
             case StageOpened(step=step, visit=visit, loop_id=loop_id):
                 self._stages[stage] = (Work(step, visit), loop_id)
             case FrameDispatched(ordinal=ordinal, attempt=attempt) if stage in self._stages:
-                work, loop_id = self._stages[stage]
-                tries = self._loops.get(loop_id, 1) if loop_id is not None else 1
-                holder = holder_of(attempt, tries)
-                frame = envelope.frame_id or FrameId("")
-                self._frames[frame] = Work(work.step, work.visit, holder, ordinal)
+                self._hand_out(envelope, ordinal, attempt)
+            case ShardEnqueued(iter_index=ordinal, attempt=int(attempt)) if stage in self._stages:
+                self._hand_out(envelope, ordinal, attempt)
+
+    def _hand_out(self, envelope: Envelope, ordinal: int, attempt: int) -> None:
+        work, loop_id = self._stages[envelope.stage_id or StageId("")]
+        tries = self._loops.get(loop_id, 1) if loop_id is not None else 1
+        holder = holder_of(attempt, tries)
+        frame = envelope.frame_id or FrameId("")
+        self._frames[frame] = Work(work.step, work.visit, holder, ordinal)
 
     def _call(self, done: CallDone, task: str, envelope: Envelope) -> list[ResultEntry]:
         command = envelope.command_id or CommandId("")
@@ -148,16 +159,12 @@ class ResultIndex:
         """Of commands that have not ended."""
         return [entry for called in self._called.values() for entry in called]
 
-    def _frame(self, committed: FrameCommitted, envelope: Envelope) -> list[ResultEntry]:
+    def _frame(self, result: Result, row_count: int, envelope: Envelope) -> list[ResultEntry]:
         work = self._frames.pop(envelope.frame_id or FrameId(""), None)
         if work is None:
             return []
-        outcomes = {"outcomes": committed.outcomes}
-        result = Result(status="ok", reference=committed.output_ref, context=outcomes)
         entry = _entry(_name(work, envelope), result, envelope, kind="frame")
-        return [
-            msgspec.structs.replace(entry, frame=work.ordinal, row_count=int(committed.row_count))
-        ]
+        return [msgspec.structs.replace(entry, frame=work.ordinal, row_count=row_count)]
 
 
 def order_of(result: Result) -> list[str]:

@@ -13,6 +13,7 @@ from noetl.domain.events import (
     CommandCompleted,
     CommandFailed,
     FrameCommitted,
+    ShardDone,
 )
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.rows import CommandRow
@@ -50,6 +51,7 @@ BYTES_MAX = 256 * 1024 * 1024
 
 _REPAIR = WorkerId("repair")
 _LEASE_SECONDS = 2 * SECONDS_MAX
+_Made = CallDone | CommandCompleted | CommandFailed | FrameCommitted | ShardDone
 
 
 class Apart(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +73,7 @@ class RunAgain:
 
     async def __call__(self, named: Named, /) -> AsyncGenerator[Found]:
         event = named.recorded.event
-        if not isinstance(event, CallDone | CommandCompleted | CommandFailed | FrameCommitted):
+        if not isinstance(event, _Made):
             return
         try:
             reason = await self._why_not(named, event)
@@ -80,16 +82,14 @@ class RunAgain:
         finally:
             await self._apart.objects.forget()
 
-    async def _why_not(
-        self, named: Named, event: CallDone | CommandCompleted | CommandFailed | FrameCommitted
-    ) -> str | None:
+    async def _why_not(self, named: Named, event: _Made) -> str | None:
         """None: the same bytes lie aside."""
         if (named.reference.byte_length or 0) > BYTES_MAX:
             return f"larger than {BYTES_MAX:,} bytes, which are not made again in memory"
         try:
             async with asyncio.timeout(SECONDS_MAX):
                 match event:
-                    case FrameCommitted():
+                    case FrameCommitted() | ShardDone():
                         failure = await self._run_frame(named, event)
                     case CallDone(task=str(task), effect=str()):
                         return f"task {task!r} has effects, which are never fired again"
@@ -171,25 +171,25 @@ class RunAgain:
                 return name.uri
         return None
 
-    async def _run_frame(self, named: Named, event: FrameCommitted) -> str | None:
+    async def _run_frame(self, named: Named, event: FrameCommitted | ShardDone) -> str | None:
         """Exactly the rows that were committed, whatever had kept others from being started."""
-        if event.row_count > ROWS_MAX:
-            return f"it has {event.row_count:,} rows; up to {ROWS_MAX:,} are run again"
+        rows = 1 if isinstance(event, ShardDone) else event.row_count
+        failed_rows = 0 if isinstance(event, ShardDone) else event.failed_rows
+        if rows > ROWS_MAX:
+            return f"it has {rows:,} rows; up to {ROWS_MAX:,} are run again"
         before = await self._history.before(named.recorded)
-        work = await self._frame_work(named, event, before)
+        work = await self._frame_work(named, rows, before)
         if work is None:
             return "the log does not say which rows it was made of"
         if work.mode == "cursor":
             return "a cursor claimed its rows, and claims none again"
         playbook = await self._history.playbooks.load(named.scope, work.playbook_digest)
         end = await self._frames.run(work, playbook, FreeHold(), _REPAIR)
-        if end.report.failed_rows > event.failed_rows and end.report.row_error is not None:
+        if end.report.failed_rows > failed_rows and end.report.row_error is not None:
             return f"running it again failed: {end.report.row_error.message}"
         return None
 
-    async def _frame_work(
-        self, named: Named, event: FrameCommitted, state: ExecutionState
-    ) -> FrameWork | None:
+    async def _frame_work(self, named: Named, rows: int, state: ExecutionState) -> FrameWork | None:
         envelope = named.recorded.envelope
         frame = None if envelope.frame_id is None else state.frames.get(envelope.frame_id)
         stage = None if frame is None else state.stages.get(frame.stage_id)
@@ -216,12 +216,12 @@ class RunAgain:
             lease_seconds=float(loop.policy.get("lease_seconds", _LEASE_SECONDS)),
             mode=loop.mode,
             first_index=window.first,
-            row_count=event.row_count,
+            row_count=rows,
             total=loop.total,
             row_concurrency=row_concurrency(loop),
             failure="continue",
             facts=facts,
-            rows=await self._rows(named.scope, loop, frame.frame_id, event.row_count),
+            rows=await self._rows(named.scope, loop, frame.frame_id, rows),
             collection=loop.collection_ref,
             visit_attempt=loop.attempt,
             kept=_kept(None if earlier is None or earlier.output_ref else earlier.outcomes),

@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from noetl.decider.plan import Plan
 from noetl.decider.view import facts_of
-from noetl.domain.events import CommandIssued, Event, FrameDispatched, StageOpened
+from noetl.domain.events import (
+    CommandIssued,
+    Event,
+    FrameDispatched,
+    ShardEnqueued,
+    StageOpened,
+)
 from noetl.domain.events.envelope import Envelope, Source
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve
@@ -55,7 +61,7 @@ class Running:
             self.facts[envelope.command_id] = facts_of(self.state)
         elif isinstance(event, StageOpened) and event.loop_id is not None:
             self.facts[event.loop_id] = facts_of(self.state)
-        elif isinstance(event, FrameDispatched) and envelope.frame_id is not None:
+        elif isinstance(event, FrameDispatched | ShardEnqueued) and envelope.frame_id is not None:
             self.incarnations[envelope.frame_id] = event.incarnation
 
     def begin_at(self, state: ExecutionState) -> None:

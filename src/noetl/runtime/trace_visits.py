@@ -16,6 +16,9 @@ from noetl.domain.events import (
     FrameFailed,
     LoopDone,
     LoopStarted,
+    ShardDone,
+    ShardEnqueued,
+    ShardFailed,
     StageOpened,
     StepEntered,
     StepExited,
@@ -201,8 +204,14 @@ class VisitTales:
 
 def _count(loop: TracedLoop, event: object) -> None:
     match event:
-        case FrameDispatched():
+        case FrameDispatched() | ShardEnqueued():
             loop.frames += 1
+        case ShardDone():
+            loop.frames_committed += 1
+            loop.rows_done += 1
+        case ShardFailed(final=final):
+            loop.frames_committed += 1
+            loop.rows_failed += int(final)
         case FrameCommitted(row_count=rows, failed_rows=failed):
             loop.frames_committed += 1
             loop.rows_done += rows - failed

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from noetl.decider.answers import Decided
-from noetl.domain.events import Event, StageClosed, StageOpened
+from noetl.domain.events import Event, FanoutStarted, StageClosed, StageOpened
 from noetl.domain.events.envelope import Draft
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import APPEND_EVENTS_MAX, Append, SealedEvent
@@ -134,6 +134,7 @@ def fitting(happenings: Sequence[Decided], room: int) -> Sequence[Decided]:
     """As many as there is room for. A stage begins and ends together with its loop."""
     if len(happenings) <= room:
         return happenings
-    while room > 0 and isinstance(happenings[room].event, StageOpened | StageClosed):
+    inseparable = StageOpened | StageClosed | FanoutStarted
+    while room > 0 and isinstance(happenings[room].event, inseparable):
         room -= 1
     return happenings[:room]

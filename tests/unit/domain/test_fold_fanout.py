@@ -2,16 +2,32 @@
 
 import pytest
 
-from noetl.domain.events import FaninCompleted, LoopDone, ShardDone, ShardEnqueued, ShardFailed
+from noetl.domain.events import (
+    FaninCompleted,
+    FrameAbandoned,
+    FrameDispatched,
+    LoopDone,
+    ShardDone,
+    ShardEnqueued,
+    ShardFailed,
+)
 from noetl.domain.events.loop import LoopStats
+from noetl.domain.events.values import Result
+from noetl.domain.execution.state import Shard, Window
+from noetl.kernel.ids import FrameId, WorkerId
 from noetl.testing.given import Placed, given
 from tests.unit.domain.happenings import (
+    ANNA,
+    BERT,
     FAILURE,
+    LATER,
     LOOP,
+    SOON,
     STAGE,
     STEP,
     enqueued,
     fanout_started,
+    in_frame,
     loop_started,
     shard,
     shard_done,
@@ -110,6 +126,79 @@ def test_fifty_shards_of_which_two_fail_are_partial() -> None:
     )
     assert story.state.frames == {}
     assert len(story.finished["frames"]) == 50
+
+
+def held(number: int, worker: WorkerId = ANNA, attempt: int = 1, shard_attempt: int = 1) -> Placed:
+    event = ShardEnqueued(
+        loop_id=LOOP,
+        shard_id=str(number),
+        iter_index=number,
+        worker_id=worker,
+        lease_until=SOON,
+        attempt=attempt,
+        shard_attempt=shard_attempt,
+    )
+    return in_frame(event, shard(number))
+
+
+def test_a_shard_on_its_way_has_a_holder_and_a_lease() -> None:
+    story = given(loop_started(mode="fanout"), fanout_started(2), stage_opened()).when(held(0))
+
+    story.then("frames", shard(0), status="RUNNING", worker_id=ANNA, lease_until=SOON, attempts=1)
+    work = story.state.loop_work[LOOP]
+    assert (work.out, work.next_index) == ({shard(0): Window(0, 1)}, 1)
+
+
+def test_a_shard_that_failed_waits_for_its_next_holder() -> None:
+    story = given(loop_started(mode="fanout"), fanout_started(2), stage_opened(), held(0))
+
+    story.when(shard_failed(0, final=False))
+
+    story.then("frames", shard(0), status="PENDING", worker_id=None, lease_until=None)
+    work = story.state.loop_work[LOOP]
+    assert work.shards[shard(0)] == Shard(attempt=1, has_failed=True)
+    assert (work.rows_failed, [*work.out]) == (0, [shard(0)])
+
+    story.when(held(0, BERT, attempt=2, shard_attempt=2))
+    story.then("frames", shard(0), status="RUNNING", worker_id=BERT, attempts=2)
+    assert work.shards[shard(0)] == Shard(attempt=2)
+
+
+def test_a_shard_whose_holder_was_lost_is_in_the_same_try() -> None:
+    story = given(loop_started(mode="fanout"), fanout_started(2), stage_opened(), held(0))
+
+    story.when(
+        in_frame(FrameAbandoned(previous_owner=ANNA, previous_attempts=1), shard(0)),
+        in_frame(
+            FrameDispatched(ordinal=0, worker_id=BERT, lease_until=LATER, attempt=2), shard(0)
+        ),
+    )
+
+    story.then("frames", shard(0), worker_id=BERT, attempts=2, abandoned=1)
+    assert story.state.loop_work[LOOP].shards[shard(0)] == Shard(attempt=1)
+    story.then("execution", unmatched_events=0)
+
+
+def test_what_shards_came_to_is_the_output_of_the_loop() -> None:
+    story = given(loop_started(mode="fanout"), fanout_started(3), stage_opened())
+    story.when(held(0), held(1), held(2), held(2, attempt=2, shard_attempt=2))
+    small = Result(status="break", context={"value": {"n": 1}})
+    story.when(
+        shard_failed(2, attempt=2, final=True),
+        shard_done(1, result=stored_result("one")),
+        shard_done(0, result=small),
+    )
+
+    work = story.state.loop_work[LOOP]
+    failed, stored, inline = work.outputs
+    assert failed.outcomes[0]["error"]["kind"] == FAILURE.kind
+    assert failed.frames == (shard(2), FrameId(f"{shard(2)}.2")), "one journal per try"
+    assert stored.output_ref is not None
+    assert stored.outcomes == []
+    assert inline.outcomes == [{"index": 0, "status": "break", "value": {"n": 1}}]
+    assert (work.rows_failed, work.rows_broken, work.row_error) == (1, 1, FAILURE)
+    assert not work.out
+    assert not work.shards
 
 
 def test_shards_without_frames_are_counted_on_the_loop_alone() -> None:

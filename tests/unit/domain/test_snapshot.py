@@ -13,13 +13,15 @@ from noetl.domain.events import (
     FrameStarted,
     LoopDone,
     LoopStarted,
+    ShardEnqueued,
+    ShardFailed,
     StageEngine,
     StageOpened,
     StepEntered,
 )
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Result
-from noetl.domain.execution.state import CursorWork, ExecutionState, LoopWork, RunState
+from noetl.domain.execution.state import CursorWork, ExecutionState, LoopWork, RunState, Shard
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import CommandId, ExecutionId, FrameId, LoopId, StageId, StepName
 from noetl.testing.given import Story, at, given
@@ -48,6 +50,7 @@ from tests.unit.domain.happenings import (
 A, B = StepName("größe/β"), StepName("b")
 OTHER = CommandId("c2")
 CLAIMING = LoopId("rows@1")
+FANNED = LoopId("shards@1")
 SECOND, THIRD = FrameId("f2"), FrameId("f3")
 
 
@@ -74,6 +77,7 @@ def busy_story() -> Story:
     )
     lost_loops(story)
     claiming_loop(story)
+    fanned_out_loop(story)
     return story.when(
         loop_started(
             collection_size=9,
@@ -137,14 +141,30 @@ def claiming_loop(story: Story) -> None:
             story.when(at(FrameCommitted(worker_id=ANNA, row_count=len(rows)), **place))
 
 
+def fanned_out_loop(story: Story) -> None:
+    """One shard is tried again, and one has failed for good."""
+    stage = StageId("of shards")
+    opened = StageOpened(stage_kind="fanout", step=A, loop_id=FANNED)
+    story.when(LoopStarted(loop_id=FANNED, step=A, mode="fanout"), at(opened, stage_id=stage))
+    for number in (0, 1):
+        place = {"stage_id": stage, "frame_id": FrameId(f"shard {number}")}
+        out = ShardEnqueued(
+            loop_id=FANNED, shard_id=str(number), iter_index=number, worker_id=ANNA, attempt=1
+        )
+        is_final = number == 1
+        failure = ShardFailed(loop_id=FANNED, shard_id=str(number), error=FAILURE, final=is_final)
+        story.when(at(out, **place), at(failure, **place))
+
+
 def test_every_field_has_something_in_it() -> None:
     state = busy_story().state
     assert untouched(state, ExecutionState()) == set()
     assert untouched(state.run, RunState()) == {"catalog_id"}  # comes with the envelope
     empty = LoopWork(loop_id=LOOP, step=STEP, visit=1, mode="parallel", total=9)
-    same = {"loop_id", "step", "visit", "mode", "total", "cursor"}
+    same = {"loop_id", "step", "visit", "mode", "total", "cursor", "shards"}
     assert untouched(state.loop_work[LOOP], empty) == same
     assert untouched(state.loop_work[CLAIMING].cursor, CursorWork()) == set()
+    assert [*state.loop_work[FANNED].shards.values()] == [Shard(attempt=1, has_failed=True)]
 
 
 def test_it_comes_back_from_its_bytes_as_it_was() -> None:

@@ -7,10 +7,14 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from noetl.domain.events.values import Failure, Int64, Result, ResultReference
-from noetl.kernel.ids import LoopId, StepName
+from noetl.domain.events.values import Failure, InstantText, Int64, Result, ResultReference
+from noetl.kernel.ids import LoopId, StepName, WorkerId
 
 LoopMode = Literal["sequential", "parallel", "cursor", "fanout"]
+
+
+FaninStatus = Literal["complete", "partial", "failed"]
+"""All shards are done, some are, none is."""
 
 
 class LoopStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,6 +66,12 @@ class FanoutStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A shard is on its way to its holder: for the first time, or after it failed.
+
+    A holder that is lost is followed by another one (`frame.abandoned`, `frame.dispatched`) within
+    the same try.
+    """
+
     TYPE: ClassVar[str] = "loop.shard.enqueued"
     VERSION: ClassVar[int] = 1
 
@@ -69,7 +79,11 @@ class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     shard_id: str
     iter_index: Int64
     iter_key: str | None = None
-    shard_attempt: Int64 = 1
+    shard_attempt: Int64 = 1  # rises when the shard failed and is tried again
+    worker_id: WorkerId | None = None
+    lease_until: InstantText | None = None
+    attempt: Int64 | None = None  # of its frame: rises with every holder
+    incarnation: Int64 | None = None
 
 
 class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,7 +95,11 @@ class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     loop_id: LoopId
     shard_id: str
     shard_attempt: Int64 = 1
-    result: Result | None = None
+    result: Result | None = None  # by reference: a frame's output of one row
+    worker_id: WorkerId | None = None
+    events_emitted: Int64 = 0
+    writes: dict[str, Any] = {}  # applied when the loop is done, in the order of indexes
+    metrics: dict[str, Any] = {}
 
 
 class ShardFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,14 +113,20 @@ class ShardFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     error: Failure
     final: bool
     shard_attempt: Int64 = 1
+    worker_id: WorkerId | None = None
+    events_emitted: Int64 = 0
+    writes: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
 
 
 class FaninCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Comes exactly once per fan-out. Shards that are neither done nor failed were not begun."""
+
     TYPE: ClassVar[str] = "loop.fanin.completed"
     VERSION: ClassVar[int] = 1
 
     loop_id: LoopId
-    status: Literal["complete", "partial"]
+    status: FaninStatus
     total: Int64
     done: Int64
     failed: Int64 = 0

@@ -10,6 +10,7 @@ from noetl.domain.events import (
     ShardFailed,
 )
 from noetl.domain.events.envelope import Envelope
+from noetl.domain.execution import shards
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
 from noetl.domain.execution.frames import close_frame, stage_of
 from noetl.domain.execution.names import all_assigned
@@ -17,7 +18,7 @@ from noetl.domain.execution.rows import FrameRow, LoopRow
 from noetl.domain.execution.state import LoopWork, StepOutcome
 from noetl.domain.execution.steps import work_ended
 from noetl.domain.execution.windows import rows_of, taken_up
-from noetl.kernel.ids import LoopId
+from noetl.kernel.ids import FrameId, LoopId
 
 
 def started(fold: Accumulator, event: LoopStarted, envelope: Envelope) -> None:
@@ -80,8 +81,15 @@ def shard_enqueued(fold: Accumulator, event: ShardEnqueued, envelope: Envelope) 
         stage = stage_of(fold, envelope)
         if stage is not None:
             stage.frame_count += 1
-    frame.attempts = event.shard_attempt
+    frame.attempts = event.attempt or event.shard_attempt
     frame.claimed_event_id = envelope.event_id
+    if event.worker_id is not None:
+        frame.status = "RUNNING"
+        frame.worker_id, frame.lease_until = event.worker_id, event.lease_until
+        frame.started_event_id = envelope.event_id
+    work = fold.state.loop_work.get(event.loop_id)
+    if work is not None:
+        shards.enqueued(work, envelope.frame_id, event)
 
 
 def shard_done(fold: Accumulator, event: ShardDone, envelope: Envelope) -> None:
@@ -95,9 +103,14 @@ def shard_done(fold: Accumulator, event: ShardDone, envelope: Envelope) -> None:
     if frame is not None:
         frame.row_count = 1
         frame.rows_ref = rows_ref
+        frame.events_emitted += event.events_emitted
         stage = stage_of(fold, envelope)
         if stage is not None:
             stage.row_count += 1
+            stage.events_emitted += event.events_emitted
+        work = fold.state.loop_work.get(event.loop_id)
+        if work is not None:
+            shards.done(work, frame.frame_id, event)
         fold.retire("frames", frame)
 
 
@@ -106,16 +119,35 @@ def shard_failed(fold: Accumulator, event: ShardFailed, envelope: Envelope) -> N
     if row is None or _is_over(fold, envelope):
         fold.unmatched()
         return
+    work = fold.state.loop_work.get(event.loop_id)
+    if work is not None and envelope.frame_id is not None:
+        shards.failed(work, envelope.frame_id, event)
     if not event.final:  # it will be enqueued again: not a failure of the loop yet
+        _let_go(fold, event, envelope)
         return
     row.failed += 1
     frame = close_frame(fold, "FAILED", envelope)
     if frame is not None:
         frame.error_kind = event.error.kind
+        frame.events_emitted += event.events_emitted
         stage = stage_of(fold, envelope)
         if stage is not None:
             stage.frames_failed += 1
+            stage.events_emitted += event.events_emitted
         fold.retire("frames", frame)
+
+
+def _let_go(fold: Accumulator, event: ShardFailed, envelope: Envelope) -> None:
+    """The shard waits for its next holder."""
+    frame = fold.state.frames.get(envelope.frame_id or FrameId(""))
+    if frame is None:
+        return
+    frame.status = "PENDING"
+    frame.worker_id = frame.lease_until = None
+    frame.events_emitted += event.events_emitted
+    stage = fold.state.stages.get(frame.stage_id)
+    if stage is not None:
+        stage.events_emitted += event.events_emitted
 
 
 def fanin_completed(fold: Accumulator, event: FaninCompleted, envelope: Envelope) -> None:

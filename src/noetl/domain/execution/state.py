@@ -113,6 +113,13 @@ class CursorWork(msgspec.Struct, kw_only=True):
     is_dry: bool = False  # a claim that began after the last of them found no rows
 
 
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of a fan-out that has begun: which try it is in, and whether that one has failed."""
+
+    attempt: int = 1
+    has_failed: bool = False
+
+
 class LoopWork(msgspec.Struct, kw_only=True):
     """How far an open loop has come: which rows are out, which are back."""
 
@@ -141,6 +148,7 @@ class LoopWork(msgspec.Struct, kw_only=True):
     jobs: int = 0  # how often an engine was asked to work on the stage
     job: dict[str, Any] | None = None  # the last time, as `stage.engine` has it
     cursor: CursorWork = msgspec.field(default_factory=CursorWork)
+    shards: dict[FrameId, Shard] = msgspec.field(default_factory=dict)  # of frames out
 
 
 def _no_chains() -> dict[str, Chain]:

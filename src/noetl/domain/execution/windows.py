@@ -38,9 +38,12 @@ def handed_out(
     if work is not None and work.mode == "cursor":
         cursors.begins(work, frame_id)
         window = window or Window(work.next_index, 0)
-    if work is None or window is None:
-        return
-    work.next_ordinal = max(work.next_ordinal, event.ordinal + 1)
+    if work is not None and window is not None:
+        put_out(work, frame_id, window, event.ordinal)
+
+
+def put_out(work: LoopWork, frame_id: FrameId, window: Window, ordinal: int) -> None:
+    work.next_ordinal = max(work.next_ordinal, ordinal + 1)
     work.out[frame_id] = window
     again = unfinished(work, window)
     if again is not None:
@@ -117,12 +120,20 @@ def was_lost(state: ExecutionState, stage: StageRow, row: FrameRow, error: Failu
     if work is None or window is None:
         return
     earlier = work.earlier.pop(row.frame_id, None)
-    frames = (*(() if earlier is None else earlier.frames), row.frame_id)
+    shard = work.shards.pop(row.frame_id, None)
+    journals = journals_of(row.frame_id, 1 if shard is None else shard.attempt)
+    frames = (*(() if earlier is None else earlier.frames), *journals)
     work.frame_error = work.frame_error or error
     claimed = cursors.taken_from(work, row.frame_id)
     if window.rows:  # else it had claimed nothing
         again = _again(window, frames, earlier, row.ordinal)
         work.lost.append(msgspec.structs.replace(again, claimed=claimed))
+
+
+def journals_of(frame_id: FrameId, shard_attempt: int) -> tuple[FrameId, ...]:
+    """The names of a frame's journals, the oldest first: a shard has one per try."""
+    later = (FrameId(f"{frame_id}.{each}") for each in range(2, shard_attempt + 1))
+    return (frame_id, *later)
 
 
 def unfinished(work: LoopWork, window: Window) -> Unfinished | None:

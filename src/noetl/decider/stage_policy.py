@@ -1,0 +1,71 @@
+"""The bounds of a stage: what the author said of frames and rows, rendered when it opens."""
+
+import math
+from typing import Any
+
+from noetl.decider.engines import is_for_spark
+from noetl.decider.evaluate import evaluated
+from noetl.decider.fanout import fanout_policy
+from noetl.decider.view import View
+from noetl.domain.playbook.loop import Cursor, Loop
+from noetl.domain.playbook.model import Step
+from noetl.templates.bindings import Bindings
+from noetl.templates.errors import TemplateFailed
+
+IN_FLIGHT_WAITING = 32
+"""Rows at once when their tools mostly wait for others and the author set no bound."""
+
+_BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
+
+
+def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int) -> dict[str, Any]:
+    """The bounds of frames and rows, rendered once and recorded."""
+    frame = loop.frame
+    chosen = {
+        "max_in_flight": loop.max_in_flight,
+        "max_rows": frame.rows_max,
+        "max_seconds": frame.seconds_max,
+        "max_bytes": frame.bytes_max,
+        "lease_seconds": frame.lease_seconds,
+        "heartbeat_seconds": frame.heartbeat_seconds,
+        "row_concurrency": frame.row_concurrency,
+        "max_attempts": frame.attempts_max,
+        "max_iterations": _frames_max(loop),
+    }
+    policy = {
+        name: _number(name, evaluated(value, bindings))
+        for name, value in chosen.items()
+        if value is not None
+    }
+    failure = step.policy.failure
+    if loop.mode == "sequential":
+        policy |= {"max_in_flight": 1, "row_concurrency": 1}
+    elif loop.mode == "cursor":
+        defaults = {"max_in_flight": view.processors, "max_rows": 1, "row_concurrency": 1}
+        policy, failure = {**defaults, **policy}, "continue"
+    elif "max_in_flight" not in policy:
+        is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
+        policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
+    if loop.mode == "fanout":
+        policy |= fanout_policy(loop.fanout, bindings)
+    engine = {"engine": "spark"} if is_for_spark(view, step, loop, size) else {}
+    return {"failure": failure, **policy, **engine, "process": frame.process}
+
+
+def _frames_max(loop: Loop) -> Any:
+    return loop.over.options.get("max_iterations") if isinstance(loop.over, Cursor) else None
+
+
+def _number(name: str, value: Any) -> float:
+    """Lengths of time are numbers above 0; everything else is counted, from 1."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0
+    if name.endswith("_seconds"):
+        if number <= 0 or not math.isfinite(number):
+            raise TemplateFailed(f"{name} is {value!r}; use a number above 0")
+        return number
+    if number < 1 or not number.is_integer():
+        raise TemplateFailed(f"{name} is {value!r}; use a whole number from 1")
+    return int(number)
