@@ -5,6 +5,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -12,7 +13,14 @@ from urllib.parse import unquote, urlsplit
 from noetl.ports.tool import ToolFailed
 from noetl.tools.failures import failed
 from noetl.tools.sql_effects import only_reads
-from noetl.tools.sql_statements import Dialect, Statement, split, tokens
+from noetl.tools.sql_statements import (
+    TEXT_KEPT_CHARS_MAX,
+    TEXTS_KEPT_MAX,
+    Dialect,
+    Statement,
+    split,
+    tokens,
+)
 
 SCRIPT_BYTES_MAX = 64 * 1024 * 1024
 _PLAIN = ("query", "commands")
@@ -123,6 +131,26 @@ def _bound(
     return [binding.bind(statement) for statement in statements]
 
 
+def _pieces(text: str, dialect: Dialect) -> Sequence[tuple[str, bool]]:
+    """The text in order: placeholders, and what stands between them."""
+    is_kept = len(text) <= TEXT_KEPT_CHARS_MAX
+    return _kept_pieces(text, dialect) if is_kept else _cut_pieces(text, dialect)
+
+
+@lru_cache(TEXTS_KEPT_MAX)
+def _kept_pieces(text: str, dialect: Dialect) -> Sequence[tuple[str, bool]]:
+    return _cut_pieces(text, dialect)
+
+
+def _cut_pieces(text: str, dialect: Dialect) -> Sequence[tuple[str, bool]]:
+    pieces, begin = [], 0
+    for kind, start, end in tokens(text, dialect):
+        if kind == "placeholder":
+            pieces += [(text[begin:start], False), (text[start:end], True)]
+            begin = end
+    return (*pieces, (text[begin:], False))
+
+
 class _Binding:
     """Rewrites placeholders of every spelling to those of the driver, statement by statement."""
 
@@ -135,9 +163,8 @@ class _Binding:
         parts: list[str] = []
         numbers: dict[str | int, int] = {}
         arguments: list[Any] = []
-        for kind, start, end in tokens(statement.text, self._dialect):
-            written = statement.text[start:end]
-            key = self._key(written) if kind == "placeholder" else None
+        for written, is_placeholder in _pieces(statement.text, self._dialect):
+            key = self._key(written) if is_placeholder else None
             if key is None:
                 parts.append(written)
             elif self._dialect.name == "sqlite":

@@ -4,13 +4,19 @@ No grammar is needed for that: quotes, comments, brackets and the bodies of rout
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 TokenKind = Literal["space", "quoted", "word", "placeholder", "sign"]
 
 STATEMENT_WORDS_MAX = 100_000
 """Words of one statement that are looked at; no keyword that matters stands beyond them."""
+
+
+TEXTS_KEPT_MAX = 256
+TEXT_KEPT_CHARS_MAX = 16_384
+"""A longer one was made by a template, and does not come back."""
 
 
 class Dialect(NamedTuple):
@@ -172,8 +178,18 @@ class _Draft:
         return Statement(text[self.start : end].strip(), tuple(self._words), frozenset(self._calls))
 
 
-def split(text: str, dialect: Dialect) -> list[Statement]:
+def split(text: str, dialect: Dialect) -> Sequence[Statement]:
     """The statements of a text, without their semicolons. Comments stay with the next one."""
+    return _remembered(text, dialect) if len(text) <= TEXT_KEPT_CHARS_MAX else _split(text, dialect)
+
+
+@lru_cache(TEXTS_KEPT_MAX)
+def _remembered(text: str, dialect: Dialect) -> tuple[Statement, ...]:
+    """Rows of a loop come with the same text, each with values of its own."""
+    return tuple(_split(text, dialect))
+
+
+def _split(text: str, dialect: Dialect) -> list[Statement]:
     found: list[Statement] = []
     draft = _Draft(0)
     for kind, start, end in tokens(text, dialect):

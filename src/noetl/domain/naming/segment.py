@@ -5,6 +5,7 @@ from urllib.parse import quote, unquote
 
 from noetl.kernel.errors import NameInvalid
 
+_UNCHANGED = re.compile(r"[A-Za-z0-9_~\-]*")
 _PART = re.compile(r"(?:[^%/?#\s]|%[0-9A-Fa-f]{2})+")
 
 
@@ -13,6 +14,8 @@ def escape(name: str) -> str:
 
     The dot too: `..` must not climb, and a part is then also one token of a NATS subject.
     """
+    if _UNCHANGED.fullmatch(name):  # as most are, and every effect of every row has names
+        return name
     try:
         return quote(name, safe="").replace(".", "%2E")
     except UnicodeEncodeError:
