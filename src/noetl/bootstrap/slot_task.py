@@ -13,6 +13,7 @@ class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     execution_id: ExecutionId
     settings: Settings
+    serve_seconds: float  # after that it ends what it works on and leaves
     base: str  # what relative paths in playbooks are relative to
 
     def __repr__(self) -> str:

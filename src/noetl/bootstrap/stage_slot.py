@@ -86,8 +86,19 @@ async def _serve(slot: Slot, task: SlotTask) -> SlotDone:
             ),
         )
         worker = Worker(_identity(slot, task, tools.kinds), services)
-        await worker.run()
+        await _worked(worker, task.serve_seconds)
         return SlotDone(reported=worker.counts.reported, lost=worker.counts.lost)
+
+
+async def _worked(worker: Worker, seconds: float) -> None:
+    running = asyncio.create_task(worker.run())
+    try:
+        await asyncio.wait([running], timeout=seconds)
+        if not running.done():
+            await worker.drain()
+        await running
+    finally:
+        running.cancel()
 
 
 def _identity(slot: Slot, task: SlotTask, kinds: tuple[str, ...]) -> WorkerIdentity:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FUNCTION = "noetl.bootstrap.stage_slot:run_slot"
 TOKEN_SECONDS = 24 * 60 * 60.0
+SERVE_SECONDS = 20 * 60 * 60.0
+"""Slots leave before their token is worth nothing; those that follow have a new one."""
+
 STAGES_AT_ONCE = 4
 """Stages of one machine whose slots run side by side: a slot stays until its stage is over."""
 
@@ -91,6 +94,7 @@ class _Door:
             token=stage_token(internal_key_of(settings), grant),
             execution_id=order.execution_id,
             settings=_for_slots(settings),
+            serve_seconds=SERVE_SECONDS,
             base=str(Path.cwd()),
         )
 
@@ -127,5 +131,7 @@ def _for_slots(settings: Settings) -> Settings:
         secret_key=None,
         api_key=None,
         internal_key=None,
+        spark_master="",
+        spark_conf="",
         log_url="sqlite:",
     )

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId, StageId, StepName
 from noetl.kernel.scope import Scope
 
@@ -37,6 +38,10 @@ class SlotSource(Protocol):
     async def provide(self, order: StageOrder, announce: Announce) -> None:
         """Offer slots until all of them have left, because the stage was over. `announce` is
         awaited before the first one starts. Raises NoETLError when slots were lost."""
+        ...
+
+    def leaves_none(self, error: NoETLError) -> bool:
+        """Whether no slot can be left after this failure: what they held may go to others now."""
         ...
 
     async def withdraw(self, job: EngineJob) -> None:

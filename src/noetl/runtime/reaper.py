@@ -57,6 +57,7 @@ class Reaper:
         now = self._clock.now()
         for seat in self._coordinator.seats.take_lost(now, self._lost_seconds):
             _LOG.warning("worker lost", extra=about(worker=seat.worker.worker_id))
+        self._coordinator.feed()  # a stage whose slots went silent is everybody's
         lost = [
             execution
             for execution, running in self._coordinator.running.items()

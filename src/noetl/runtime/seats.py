@@ -10,11 +10,15 @@ from typing import Literal, NamedTuple
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.needs import ANY, Kinds, kinds_needed
 from noetl.domain.work import Work, WorkerIdentity
+from noetl.kernel.errors import StageOver
 from noetl.kernel.ids import ExecutionId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant, plus
 
 AWAY_SECONDS = 5.0
 """A worker that asks again and again, instead of waiting, is quicker than this."""
+
+SILENT_SECONDS = 10.0
+"""A slot that works says so every few seconds: a stage of silent ones is not left to them."""
 
 
 class Need(NamedTuple):
@@ -56,6 +60,9 @@ class Seat:
         if self.is_there(now):
             return "ready"
         return "busy" if now <= plus(self.heard_at, seconds=AWAY_SECONDS) else "quiet"
+
+    def is_silent(self, now: Instant) -> bool:
+        return not self.is_there(now) and now > plus(self.heard_at, seconds=SILENT_SECONDS)
 
     def has(self, kinds: Kinds) -> bool:
         """A worker that does not say which tools it has is taken to have all of them."""
@@ -105,6 +112,11 @@ def incarnation_of(worker: WorkerIdentity) -> int:
     return int.from_bytes(hashlib.sha256(worker.boot_id.encode()).digest()[:6])
 
 
+def _is_later(boot: str, other: str) -> bool:
+    """Boots of slots are numbers: of two, the higher one is the real one."""
+    return boot.isdecimal() and other.isdecimal() and int(boot) > int(other)
+
+
 class Seats:
     def __init__(self) -> None:
         self._seats: OrderedDict[WorkerId, Seat] = OrderedDict()
@@ -117,7 +129,14 @@ class Seats:
         that work needs."""
 
     def seat(self, worker: WorkerIdentity, now: Instant) -> Seat:
+        """Raises StageOver for a slot that was followed by a later incarnation of itself."""
         seat = self._seats.get(worker.worker_id)
+        if (
+            seat is not None
+            and worker.serves is not None
+            and _is_later(seat.worker.boot_id, worker.boot_id)
+        ):
+            raise StageOver(worker.serves.stage_id)
         if seat is None or seat.worker.boot_id != worker.boot_id:
             seat = self._seats[worker.worker_id] = Seat(worker, now)
             if worker.serves is not None:
@@ -137,7 +156,7 @@ class Seats:
 
     def free(self, now: Instant, need: Need) -> Seat | None:
         """The next worker with a free slot for this, in turns so that all get some."""
-        asked, has_own = self._asked(need.kinds), need.stage_id in self._served_by
+        asked, has_own = self._asked(need.kinds), self._has_own(need.stage_id, now)
         for worker_id, seat in self._seats.items():
             if (
                 seat.free > 0
@@ -157,14 +176,26 @@ class Seats:
         known: dict[frozenset[Need], bool] = {}
         for execution, needs in self.starving.items():
             if needs not in known:
-                known[needs] = any(self._could_feed(need, free) for need in needs)
+                known[needs] = any(self._could_feed(need, free, now) for need in needs)
             if known[needs]:
                 return execution
         return None
 
-    def _could_feed(self, need: Need, free: list[Seat]) -> bool:
-        asked, has_own = self._asked(need.kinds), need.stage_id in self._served_by
+    def _could_feed(self, need: Need, free: list[Seat], now: Instant) -> bool:
+        asked, has_own = self._asked(need.kinds), self._has_own(need.stage_id, now)
         return any(seat.is_for(need.stage_id, has_own=has_own) and seat.has(asked) for seat in free)
+
+    def _has_own(self, stage_id: StageId | None, now: Instant) -> bool:
+        """Whether slots of an engine work on the stage, as far as anybody has heard of them."""
+        served_by = self._served_by.get(stage_id or StageId(""), ())
+        return any(not self._seats[worker_id].is_silent(now) for worker_id in served_by)
+
+    def release(self, stage_id: StageId) -> frozenset[WorkerId]:
+        """Its slots are gone, or should be: the stage is everybody's until others come."""
+        released = frozenset(self._served_by.get(stage_id, ()))
+        for worker_id in released:
+            self._drop(self._seats[worker_id])
+        return released
 
     def dismiss(self, stage_id: StageId) -> None:
         """The stage is over: slots that wait for its frames hear of it."""

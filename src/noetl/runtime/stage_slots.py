@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
     ExecutionResumed,
+    FrameCommitted,
     PlaybookCompleted,
     PlaybookFailed,
     PlaybookInitialized,
@@ -25,22 +26,38 @@ from noetl.domain.events import (
     StageEngine,
     StageOpened,
 )
+from noetl.domain.execution.rows import StageRow
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.log import SealedEvent
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import ExecutionId, LoopId, StageId
+from noetl.kernel.scope import Scope
 from noetl.ports.slot_source import EngineJob, SlotSource, StageOrder
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
+from noetl.runtime.recovery import void_leases
 from noetl.runtime.turn import Turn
 
 ENGINE = "spark"
 LOST_MAX = 5
-"""How often a stage's slots may be lost in a row before local workers have it for good."""
+"""How often a stage's slots may be lost, without a frame from them, before local workers have it
+for good."""
 
 PAUSE_SECONDS = 1.0
+CANCEL_GRACE_SECONDS = 2.0
+CLOSE_GRACE_SECONDS = 10.0
+"""Slots leave by themselves. Those that have not by then work on what nobody wants."""
+
 _LOG = logging.getLogger(__name__)
-_ENDINGS = (PlaybookCompleted, PlaybookFailed, ExecutionCancelled, ExecutionPaused)
+_ENDINGS = (PlaybookCompleted, PlaybookFailed, ExecutionCancelled)
+
+
+class _Found(NamedTuple):
+    """A stage that wants slots."""
+
+    scope: Scope
+    stage: StageRow
+    work: LoopWork
 
 
 class StageSlots:
@@ -50,6 +67,8 @@ class StageSlots:
         self._slots = slots
         self._serving: dict[StageId, asyncio.Task[None]] = {}
         self._stages_of: dict[ExecutionId, set[StageId]] = {}
+        self._jobs: dict[StageId, EngineJob] = {}
+        self._is_moving: set[StageId] = set()  # slots have brought a frame since the last job
         self._asides: set[asyncio.Task[None]] = set()
         coordinator.listeners.append(self._hear)
 
@@ -68,22 +87,46 @@ class StageSlots:
 
     def _hear(self, execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
         for sealed in events:
+            if sealed.envelope.stage_id is not None:
+                self._hear_of_stage(execution, sealed.envelope.stage_id, sealed.event)
+                continue
             match sealed.event:
-                case StageOpened() as opened if opened.frame_policy.get("engine") == ENGINE:
-                    self._begin(execution, sealed.envelope.stage_id or StageId(""))
-                case StageClosed():
-                    self._coordinator.seats.dismiss(sealed.envelope.stage_id or StageId(""))
                 case PlaybookInitialized():
                     self._aside(self._warm_up(execution))
                 case ExecutionResumed():
                     self._aside(self._take_up(execution))
+                case ExecutionPaused():  # running frames commit, then their slots leave
+                    self._dismiss_all(execution, None)
                 case event if isinstance(event, _ENDINGS):
-                    self._dismiss_all(execution)
+                    self._dismiss_all(execution, CANCEL_GRACE_SECONDS)
 
-    def _dismiss_all(self, execution: ExecutionId) -> None:
-        """Slots leave by themselves when they hear that nothing is left to do."""
+    def _hear_of_stage(self, execution: ExecutionId, stage_id: StageId, event: object) -> None:
+        match event:
+            case StageOpened() if event.frame_policy.get("engine") == ENGINE:
+                self._begin(execution, stage_id)
+            case FrameCommitted() if stage_id in self._serving:
+                seat = self._coordinator.seats.find(event.worker_id)
+                if seat is not None and seat.worker.serves is not None:
+                    self._is_moving.add(stage_id)
+            case StageClosed():
+                self._dismiss(stage_id, CLOSE_GRACE_SECONDS)
+
+    def _dismiss_all(self, execution: ExecutionId, grace_seconds: float | None) -> None:
         for stage_id in self._stages_of.get(execution, ()):
-            self._coordinator.seats.dismiss(stage_id)
+            self._dismiss(stage_id, grace_seconds)
+
+    def _dismiss(self, stage_id: StageId, grace_seconds: float | None) -> None:
+        """Slots leave by themselves when they hear that nothing is left to do."""
+        self._coordinator.seats.dismiss(stage_id)
+        if grace_seconds is not None and stage_id in self._serving:
+            self._aside(self._withdraw_late(stage_id, grace_seconds))
+
+    async def _withdraw_late(self, stage_id: StageId, grace_seconds: float) -> None:
+        await self._coordinator.held.clock.sleep(grace_seconds)
+        job = self._jobs.get(stage_id)
+        if job is not None:
+            with suppress(NoETLError):  # its driver is gone, and the job with it
+                await self._source.withdraw(job)
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -114,6 +157,8 @@ class StageSlots:
 
     def _served(self, execution: ExecutionId, stage_id: StageId) -> None:
         self._serving.pop(stage_id, None)
+        self._jobs.pop(stage_id, None)
+        self._is_moving.discard(stage_id)
         stages = self._stages_of.get(execution, set())
         stages.discard(stage_id)
         if not stages:
@@ -122,31 +167,56 @@ class StageSlots:
     async def _serve(self, execution: ExecutionId, stage_id: StageId) -> None:
         lost = 0
         while lost < LOST_MAX:
-            running = await self._coordinator.load(execution)
-            stage = running.state.stages.get(stage_id)
-            if stage is None or running.state.execution.status != "RUNNING":
+            found = await self._find(execution, stage_id)
+            if found is None:
                 return
-            work = running.state.loop_work[stage.loop_id or LoopId("")]
-            await self._withdraw_earlier(work)
-            order = StageOrder(
-                scope=running.source.scope,
-                execution_id=execution,
-                stage_id=stage_id,
-                step=stage.step,
-                slots=slots_for(work, self._slots),
-                generation=work.jobs,
-            )
-            try:
-                await self._source.provide(
-                    order, lambda job: self._announce(execution, stage_id, job)
-                )
+            await self._withdraw_earlier(found.work)
+            error = await self._provide(execution, found)
+            released = self._coordinator.seats.release(stage_id)
+            if error is None:
                 lost = 0
-            except NoETLError as error:
-                lost += 1
-                told = about(execution_id=execution, stage_id=stage_id, lost=lost)
-                _LOG.warning("slots of a stage were lost: %s", error, extra=told)
-                await self._coordinator.held.clock.sleep(PAUSE_SECONDS * lost)
+                continue
+            if await self._find(execution, stage_id) is None:
+                return  # nobody wants them any more
+            lost = 1 if stage_id in self._is_moving else lost + 1
+            told = about(execution_id=execution, stage_id=stage_id, lost=lost)
+            _LOG.warning("slots of a stage were lost: %s", error, extra=told)
+            # The stage is everybody's until its next slots come, which void what these ones held.
+            if self._source.leaves_none(error):
+                with suppress(NoETLError):  # leases run out by themselves
+                    await void_leases(self._coordinator, execution, released)
+            self._coordinator.feed()
+            await self._coordinator.held.clock.sleep(PAUSE_SECONDS * lost)
         _LOG.warning("local workers go on with the stage", extra=about(stage_id=stage_id))
+
+    async def _provide(self, execution: ExecutionId, found: _Found) -> NoETLError | None:
+        """Until the slots have left; returns why when they were lost."""
+        stage_id = found.stage.stage_id
+        order = StageOrder(
+            scope=found.scope,
+            execution_id=execution,
+            stage_id=stage_id,
+            step=found.stage.step,
+            slots=slots_for(found.work, self._slots),
+            generation=found.work.jobs,
+        )
+        self._is_moving.discard(stage_id)
+        try:
+            await self._source.provide(order, lambda job: self._announce(execution, stage_id, job))
+        except NoETLError as error:
+            return error
+        finally:
+            self._jobs.pop(stage_id, None)
+        return None
+
+    async def _find(self, execution: ExecutionId, stage_id: StageId) -> _Found | None:
+        """None: the stage hands out nothing any more."""
+        running = await self._coordinator.load(execution)
+        stage = running.state.stages.get(stage_id)
+        if stage is None or running.state.execution.status != "RUNNING":
+            return None
+        work = running.state.loop_work[stage.loop_id or LoopId("")]
+        return _Found(running.source.scope, stage, work)
 
     async def _withdraw_earlier(self, work: LoopWork) -> None:
         """A job of a coordinator that died may still run, where sessions outlive their drivers."""
@@ -162,6 +232,7 @@ class StageSlots:
             slots=job.slots,
             ui_url=job.ui_url,
         )
+        self._jobs[stage_id] = job
 
         def wish(turn: Turn) -> None:
             if stage_id in turn.state.stages:

@@ -144,17 +144,15 @@ class Worker:
 
     async def _claim(self, group: asyncio.TaskGroup) -> None:
         identity = self._identity
-        await insisted(lambda: self._desk.register(identity), _go_on, self._clock)
-        while True:
-            await self._slots.until_free()
-            try:
+        with suppress(StageOver):  # a slot of a stage has done its duty
+            await insisted(lambda: self._desk.register(identity), _go_on, self._clock)
+            while True:
+                await self._slots.until_free()
                 handed = await insisted(self._claimed, _go_on, self._clock)
-            except StageOver:  # a slot of a stage has done its duty
-                return
-            for work in handed.works:
-                self._begin(group, work, handed.sent_at)
-            if not handed.works:
-                await self._clock.sleep(EMPTY_CLAIM_SECONDS)
+                for work in handed.works:
+                    self._begin(group, work, handed.sent_at)
+                if not handed.works:
+                    await self._clock.sleep(EMPTY_CLAIM_SECONDS)
 
     async def _claimed(self) -> _Handed:
         sent_at = self._clock.monotonic()

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from noetl.kernel.errors import NoETLError
+from noetl.kernel.errors import NoETLError, SparkDriverLost
 from noetl.ports.slot_source import Announce, EngineJob, StageOrder
 from noetl.spark.driver import SparkDriver
 from noetl.spark.slots import SlotJob
@@ -52,6 +52,10 @@ class SparkSlotSource:
         finally:
             if not handle.is_over:  # nobody waits for it any more
                 await self._driver.cancel(job.tag, session_id=session.session_id)
+
+    def leaves_none(self, error: NoETLError) -> bool:
+        """On this machine a driver is lost only when all that it started is gone."""
+        return isinstance(error, SparkDriverLost) and self._driver.settings.is_local
 
     async def withdraw(self, job: EngineJob) -> None:
         await self._driver.cancel(job.tag, session_id=job.session_id)

@@ -1,0 +1,99 @@
+"""A stage that slots are in the middle of, and how tests wait for it and end it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from noetl.bootstrap.engine import Engine
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.starting import StartRequest
+from noetl.templates.layered import plain_result
+from noetl.templates.recorded import value_of
+from tests.stages.held_counters import HeldCounters
+from tests.stages.killed_stage import (
+    FRAME_ROWS,
+    LEASE_SECONDS,
+    PATH,
+    ROWS,
+    SLOTS,
+    Recorded,
+    check_leases,
+    check_result,
+    check_whole,
+    log_of,
+    text,
+)
+from tests.stages.slot_processes import driver_of, python_workers
+from tests.stages.stage_suite import ended, eventually
+
+FLOWING = 4 * FRAME_ROWS
+"""Effects after which slots have frames of their own."""
+
+
+class Stage:
+    """One that slots are in the middle of: each has frames, effects on record, others in flight."""
+
+    def __init__(self, engine: Engine, counters: HeldCounters, execution: ExecutionId) -> None:
+        self.engine = engine
+        self.counters = counters
+        self.execution = execution
+        self.driver = driver_of()
+        self.slots = counters.callers(python_workers(self.driver))
+        assert self.slots
+        self.in_flight = {each.pid: counters.held_from(each) for each in self.slots}
+
+    async def log(self) -> list[Recorded]:
+        return await log_of(self.engine.platform, self.execution)
+
+    async def until(self, holds: Callable[[list[Recorded]], bool]) -> None:
+        await eventually_so(lambda: self._holds(holds))
+
+    async def _holds(self, holds: Callable[[list[Recorded]], bool]) -> bool:
+        return holds(await self.log())
+
+    async def end_well(self, in_doubt: set[str], slots_lost: int) -> list[Recorded]:
+        ending = await ended(self.engine, self.execution)
+        assert ending.status == "COMPLETED", ending.error
+        assert ending.result is not None
+        check_result(plain_result(value_of(ending.result)))
+        await check_whole(self.engine.platform, self.execution, self.counters, in_doubt)
+        events = await self.log()
+        check_leases(events, slots_lost)
+        return events
+
+
+async def eventually_so(holds: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(1_200):
+        if await holds():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it has not come to pass")
+
+
+async def begun(
+    engine: Engine, counters: HeldCounters, *, lease_seconds: float = LEASE_SECONDS
+) -> Stage:
+    entry = await engine.playbooks.register(DEFAULT_SCOPE, text(lease_seconds=lease_seconds))
+    payload = {"url": counters.url, "rows": ROWS}
+    execution = await engine.starter.start(
+        StartRequest(scope=DEFAULT_SCOPE, path=PATH, version=entry.entry.version, payload=payload)
+    )
+    await eventually(lambda: len(slots_of(engine, execution)) == SLOTS)
+    counters.open()
+    await eventually(lambda: len(counters.arrivals) > FLOWING)
+    counters.hold()
+    await settled(counters)
+    return Stage(engine, counters, execution)
+
+
+def slots_of(engine: Engine, execution: ExecutionId) -> list[str]:
+    serving = [seat.worker.serves for seat in engine.coordinator.seats.all()]
+    return [each.stage_id for each in serving if each and each.execution_id == execution]
+
+
+async def settled(counters: HeldCounters) -> None:
+    """Nothing moves any more, and what was done before has been in the journal for long."""
+    seen = -1
+    while seen != len(counters.arrivals) or not counters.held:
+        seen = len(counters.arrivals)
+        await asyncio.sleep(1.0)
