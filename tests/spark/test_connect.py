@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from noetl.kernel.errors import (
@@ -22,6 +23,10 @@ from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
 from tests.servers.processes import family_of, survivors
 from tests.spark.driving import FUNCTIONS, driver_on, job, system_java, wait_for_slots
+from tests.stages.far_engine import far_engine
+from tests.stages.half_done import begun, settled
+from tests.stages.held_counters import HeldCounters
+from tests.stages.killed_stage import leases_again, now, told_seconds
 
 pytestmark = pytest.mark.cluster
 
@@ -44,6 +49,38 @@ def server(tmp_path_factory: pytest.TempPathFactory, java: Java) -> Iterator[Spa
 def client_of(server: SparkConnectServer, java: Java, *more: Path) -> SparkDriver:
     files = (str(FUNCTIONS), *map(str, more))
     return driver_on(java, SparkSettings(master=server.url, py_files=files))
+
+
+async def test_a_stage_goes_on_when_a_slot_and_then_the_driver_is_killed(
+    server: SparkConnectServer, tmp_path: Path
+) -> None:
+    def leaders() -> list[psutil.Process]:
+        return [psutil.Process(server.pid)]
+
+    async with far_engine(tmp_path / "home", server.url) as engine:
+        with HeldCounters() as counters:
+            stage = await begun(engine, counters, leaders=leaders)
+            victim = stage.slots[0]
+            in_doubt = stage.in_flight[victim.pid]
+            counters.pace_seconds = 0.1  # so that the stage is not over too soon
+            killed_at = now()
+            victim.kill()
+            counters.let_go()
+            await stage.until(lambda events: leases_again(events) == 1)
+            told_seconds("a slot over Connect was killed", await stage.log(), killed_at)
+
+            counters.hold()
+            await settled(counters)
+            stage.look()
+            in_doubt |= set().union(*stage.in_flight.values())
+            killed_at = now()
+            stage.driver.kill()
+            # The session and its job live on in the server, until the next driver ends the job.
+            assert await asyncio.to_thread(survivors, stage.slots) == []
+            counters.let_go()
+            counters.pace_seconds = 0.0
+            events = await stage.end_well(in_doubt, slots_lost=1 + len(stage.slots))
+            told_seconds("the driver over Connect was killed", events, killed_at)
 
 
 async def test_slots_run_with_the_code_that_was_shipped(

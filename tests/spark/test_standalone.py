@@ -10,6 +10,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
+from noetl.bootstrap.engine import Engine
 from noetl.servers.spark_cluster import SparkCluster
 from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
@@ -23,6 +24,11 @@ from tests.spark.driving import (
     system_java,
     wait_for_slots,
 )
+from tests.stages.far_engine import far_engine
+from tests.stages.half_done import begun, settled
+from tests.stages.held_counters import HeldCounters
+from tests.stages.killed_stage import leases_again, now, told_seconds
+from tests.stages.stage_suite import SparkStageSuite
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
@@ -61,6 +67,51 @@ def executors(cluster: SparkCluster) -> list[psutil.Process]:
         for process in psutil.Process(worker.pid).children()
         if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
     ]
+
+
+class TestStages(SparkStageSuite):
+    """Before the other tests: their session keeps the processors of the cluster."""
+
+    @pytest_asyncio.fixture(scope="class", loop_scope="module")
+    async def engine(
+        self, cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[Engine]:
+        home = tmp_path_factory.mktemp("stages") / "home"
+        async with far_engine(home, cluster.url, cluster.settings) as engine:
+            yield engine
+
+    async def test_an_executor_and_then_a_worker_of_the_cluster_are_killed(
+        self, engine: Engine, cluster: SparkCluster
+    ) -> None:
+        with HeldCounters() as counters:
+            stage = await begun(engine, counters, leaders=lambda: executors(cluster))
+            victim = stage.slots[0]
+            in_doubt = stage.in_flight[victim.pid]
+            counters.pace_seconds = 0.1  # so that the stage is not over too soon
+            killed_at = now()
+            executor_of(cluster, victim).kill()
+            counters.let_go()
+            await stage.until(lambda events: leases_again(events) == 1)
+            told_seconds("an executor was killed", await stage.log(), killed_at)
+
+            counters.hold()
+            await settled(counters)
+            stage.look()
+            worker = cluster.workers[0]
+            lost = [each for each in stage.slots if each in family_of(worker.pid)]
+            in_doubt |= set().union(*(stage.in_flight[each.pid] for each in lost))
+            killed_at = now()
+            worker.kill()
+            counters.let_go()
+            await asyncio.to_thread(worker.start)
+            counters.pace_seconds = 0.0
+            events = await stage.end_well(in_doubt, slots_lost=1 + len(lost))
+            told_seconds("a worker of the cluster was killed", events, killed_at)
+
+
+def executor_of(cluster: SparkCluster, slot: psutil.Process) -> psutil.Process:
+    [found] = [each for each in executors(cluster) if slot in each.children(recursive=True)]
+    return found
 
 
 async def test_slots_run_on_executors_with_the_code_that_was_shipped(

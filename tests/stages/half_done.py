@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import psutil
+
 from noetl.bootstrap.engine import Engine
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE
@@ -33,14 +35,26 @@ FLOWING = 4 * FRAME_ROWS
 class Stage:
     """One that slots are in the middle of: each has frames, effects on record, others in flight."""
 
-    def __init__(self, engine: Engine, counters: HeldCounters, execution: ExecutionId) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        counters: HeldCounters,
+        execution: ExecutionId,
+        leaders: Callable[[], list[psutil.Process]],
+    ) -> None:
         self.engine = engine
         self.counters = counters
         self.execution = execution
         self.driver = driver_of()
-        self.slots = counters.callers(python_workers(self.driver))
+        self._leaders = leaders
+        self.look()
+
+    def look(self) -> None:
+        """Which processes are slots now, and what each has in flight."""
+        found = [each for leader in self._leaders() for each in python_workers(leader)]
+        self.slots = self.counters.callers(found)
         assert self.slots
-        self.in_flight = {each.pid: counters.held_from(each) for each in self.slots}
+        self.in_flight = {each.pid: self.counters.held_from(each) for each in self.slots}
 
     async def log(self) -> list[Recorded]:
         return await log_of(self.engine.platform, self.execution)
@@ -71,8 +85,13 @@ async def eventually_so(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def begun(
-    engine: Engine, counters: HeldCounters, *, lease_seconds: float = LEASE_SECONDS
+    engine: Engine,
+    counters: HeldCounters,
+    *,
+    lease_seconds: float = LEASE_SECONDS,
+    leaders: Callable[[], list[psutil.Process]] = lambda: [driver_of()],
 ) -> Stage:
+    """`leaders` are above the processes of slots: here it is the driver."""
     entry = await engine.playbooks.register(DEFAULT_SCOPE, text(lease_seconds=lease_seconds))
     payload = {"url": counters.url, "rows": ROWS}
     execution = await engine.starter.start(
@@ -83,7 +102,7 @@ async def begun(
     await eventually(lambda: len(counters.arrivals) > FLOWING)
     counters.hold()
     await settled(counters)
-    return Stage(engine, counters, execution)
+    return Stage(engine, counters, execution, leaders)
 
 
 def slots_of(engine: Engine, execution: ExecutionId) -> list[str]:

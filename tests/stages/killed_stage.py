@@ -118,6 +118,12 @@ def check_leases(events: list[Recorded], slots_lost: int) -> None:
     assert not free
 
 
+def leases_again(events: list[Recorded]) -> int:
+    """How many frames were given to a second holder, or to a third."""
+    given = [each.event.event for each in events]
+    return len([each for each in given if isinstance(each, FrameDispatched) and each.attempt > 1])
+
+
 def now() -> Instant:
     return from_datetime(datetime.now(UTC))
 

@@ -206,3 +206,25 @@ class StageSuite(ABC):
             endings = [await ended(engine, each) for each in both]
         assert [ending.status for ending in endings] == ["COMPLETED", "COMPLETED"]
         assert len(target.told) == 400
+
+
+class SparkStageSuite(StageSuite):
+    engine_name = "spark"
+
+    def check_workers(self, workers: Counter[str]) -> None:
+        assert any(worker.startswith("spark/") for worker in workers), workers
+
+    def has_begun(self, engine: Engine) -> bool:
+        """A slot has come for a stage."""
+        return any(seat.worker.serves is not None for seat in engine.coordinator.seats.all())
+
+    async def wait_until_idle(self, engine: Engine, execution: ExecutionId) -> None:
+        """Slots of the cancelled stage have left their seats."""
+        await asyncio.sleep(3.0)  # workers hear of it with their next heartbeat
+        for _ in range(100):
+            seats = engine.coordinator.seats.all()
+            serving = [seat.worker.serves for seat in seats if seat.worker.serves is not None]
+            if not any(each.execution_id == execution for each in serving):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError("slots of a cancelled execution are still there")

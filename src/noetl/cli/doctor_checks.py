@@ -52,7 +52,7 @@ async def examine(*, with_spark: bool = False) -> list[Finding]:
     findings.append(_extras(settings))
     findings += look_at_spark(settings)
     if with_spark:
-        findings.append(await try_spark(settings))
+        findings += await try_spark(settings)
     return [*findings, *await _stores(settings)]
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from noetl.bootstrap.settings import Settings
 from noetl.bootstrap.spark import java_to_be_used, spark_driver, spark_settings
+from noetl.bootstrap.stages import slot_settings
 from noetl.cli.doctor_findings import Finding
 from noetl.kernel.errors import JavaMissing, NoETLError, SettingInvalid
 from noetl.spark.probe import Whereabouts
@@ -18,20 +19,40 @@ def look_at_spark(settings: Settings) -> list[Finding]:
     return [_java(settings, is_needed=version is not None), check_spark(settings, version)]
 
 
-async def try_spark(settings: Settings) -> Finding:
+async def try_spark(settings: Settings) -> list[Finding]:
     """Start a session, run one slot, and end it all again."""
+    server = settings.public_url or ""
     try:
         async with spark_driver(settings) as driver:
             session = await driver.session()
             job = SlotJob(
-                tag="noetl-doctor", stage_id="doctor", slots=1, function="noetl.spark.probe:where"
+                tag="noetl-doctor",
+                stage_id="doctor",
+                slots=1,
+                function="noetl.spark.probe:where",
+                argument=server.encode(),
             )
             [summary] = await (await driver.submit(job)).wait()
     except NoETLError as error:
-        return Finding("spark", "bad", f"{error.code}: {error}", _advice(settings))
+        return [Finding("spark", "bad", f"{error.code}: {error}", _advice(settings))]
     place = msgspec.json.decode(summary.summary, type=Whereabouts)
     said = ", ".join(f"{name} {version}" for name, version in place.versions.items())
-    return Finding("spark", "ok", f"{session.spark_version} ran a slot on {place.host}: {said}")
+    ran = Finding("spark", "ok", f"{session.spark_version} ran a slot on {place.host}: {said}")
+    return [ran, *_way_back(settings, place)]
+
+
+def _way_back(settings: Settings, place: Whereabouts) -> list[Finding]:
+    """Slots fetch their frames from the server."""
+    if settings.public_url is None:
+        if slot_settings(settings).is_on_loopback:
+            return []
+        advice = "set NOETL_PUBLIC_URL to the server's address there"
+        return [Finding("spark", "bad", "executors do not know where this server is", advice)]
+    if place.trouble is None:
+        return [Finding("spark", "ok", f"{settings.public_url} answers on {place.host}")]
+    message = f"{settings.public_url} does not answer on {place.host}: {place.trouble}"
+    advice = "start the server (noetl dev), or check NOETL_PUBLIC_URL and the way from there"
+    return [Finding("spark", "bad", message, advice)]
 
 
 def check_spark(settings: Settings, version: str | None) -> Finding:
