@@ -26,7 +26,7 @@ from tests.stages.killed_stage import (
     text,
 )
 from tests.stages.slot_processes import driver_of, python_workers
-from tests.stages.stage_suite import ended, eventually
+from tests.stages.stage_suite import ended
 
 FLOWING = 4 * FRAME_ROWS
 """Effects after which slots have frames of their own."""
@@ -77,11 +77,19 @@ class Stage:
 
 
 async def eventually_so(holds: Callable[[], Awaitable[bool]]) -> None:
-    for _ in range(1_200):
+    """On a busy machine Spark takes minutes to start."""
+    for _ in range(2_400):
         if await holds():
             return
         await asyncio.sleep(0.1)
     raise AssertionError("it has not come to pass")
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async def so() -> bool:
+        return holds()
+
+    await eventually_so(so)
 
 
 async def begun(

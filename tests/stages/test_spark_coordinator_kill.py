@@ -17,7 +17,7 @@ from noetl.bootstrap.platform import open_platform
 from noetl.kernel.ids import ExecutionId
 from tests.servers.processes import family_of, survivors
 from tests.stages.coordinator import settings_of
-from tests.stages.half_done import FLOWING, settled
+from tests.stages.half_done import FLOWING, eventually, settled
 from tests.stages.held_counters import HeldCounters
 from tests.stages.killed_stage import (
     SLOTS,
@@ -29,7 +29,6 @@ from tests.stages.killed_stage import (
     told_seconds,
 )
 from tests.stages.slot_processes import driver_of, python_workers
-from tests.stages.stage_suite import eventually
 
 pytestmark = pytest.mark.servers
 

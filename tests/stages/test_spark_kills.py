@@ -23,11 +23,11 @@ from noetl.kernel.instant import plus
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.kernel.stage_token import StageGrant, stage_token
 from tests.servers.processes import survivors
-from tests.stages.half_done import Stage, begun, eventually_so, slots_of
+from tests.stages.half_done import Stage, begun, eventually, eventually_so, slots_of
 from tests.stages.held_counters import HeldCounters
 from tests.stages.killed_stage import LEASE_SECONDS, SLOT, SLOTS, Recorded, now, told_seconds
 from tests.stages.slot_processes import jvm_of, python_workers
-from tests.stages.stage_suite import ended, eventually
+from tests.stages.stage_suite import ended
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 

@@ -4,6 +4,7 @@ The two do not agree: in a classic session `interruptTag` does nothing, and a Co
 context to ask.
 """
 
+import subprocess
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+GONE_SECONDS_MAX = 1.0
 _SESSION_GONE = ("NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION")
 
 
@@ -66,8 +68,14 @@ class ClassicControl:
             self._context.cancelJobsWithTag(tag)
 
     def is_lost(self, error: Exception) -> bool:
+        """A job fails a moment before its JVM is seen to be gone."""
         del error
-        return False  # the JVM is watched instead
+        gateway: Any = self._context._gateway
+        try:
+            gateway.proc.wait(GONE_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def watch(self, ended: Callable[[], None]) -> None:
         gateway: Any = self._context._gateway
