@@ -69,16 +69,17 @@ def executors(cluster: SparkCluster) -> list[psutil.Process]:
     ]
 
 
+@pytest_asyncio.fixture(scope="class", loop_scope="module")
+async def engine(
+    cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Engine]:
+    home = tmp_path_factory.mktemp("stages") / "home"
+    async with far_engine(home, cluster.url, cluster.settings) as engine:
+        yield engine
+
+
 class TestStages(SparkStageSuite):
     """Before the other tests: their session keeps the processors of the cluster."""
-
-    @pytest_asyncio.fixture(scope="class", loop_scope="module")
-    async def engine(
-        self, cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
-    ) -> AsyncIterator[Engine]:
-        home = tmp_path_factory.mktemp("stages") / "home"
-        async with far_engine(home, cluster.url, cluster.settings) as engine:
-            yield engine
 
     async def test_an_executor_and_then_a_worker_of_the_cluster_are_killed(
         self, engine: Engine, cluster: SparkCluster
