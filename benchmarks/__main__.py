@@ -5,7 +5,18 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 
-from benchmarks import append, fold, lookup, playbooks, recovery, replay, shared_memory, tiers
+from benchmarks import (
+    append,
+    fold,
+    frames,
+    lookup,
+    playbooks,
+    recovery,
+    replay,
+    shared_memory,
+    stages,
+    tiers,
+)
 from benchmarks.measurement import Measurement, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
@@ -16,6 +27,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     **replay.BENCHMARKS,
     **lookup.BENCHMARKS,
     **playbooks.BENCHMARKS,
+    **stages.BENCHMARKS,
+    **frames.BENCHMARKS,
     **recovery.BENCHMARKS,
     **shared_memory.BENCHMARKS,
     **tiers.BENCHMARKS,

@@ -88,7 +88,7 @@ class Outcome(msgspec.Struct):
     latency_p99_ms: float = 0.0
 
 
-class _Appends:
+class Appends:
     """Where one append ended and the next began: the bare log gets the same ones."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ WORK: dict[str, Callable[[Engine], Awaitable[list[float]]]] = {
 async def measure(name: str) -> Outcome:
     """Runs in the child."""
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
-        appends = _Appends()
+        appends = Appends()
         async with open_engine(Settings(home=f"{folder}/home")) as engine:
             for text in (chain_text(), ONE_STEP, LOOP, BACK_EDGE):
                 await engine.playbooks.register(engine.settings.scope, text)
@@ -164,7 +164,7 @@ async def measure(name: str) -> Outcome:
     )
 
 
-async def append_bare(log: EventLog, appends: _Appends, folder: Path) -> float:
+async def append_bare(log: EventLog, appends: Appends, folder: Path) -> float:
     """The same appends to an empty log: one after the other within an execution."""
     groups = [await _read(log, execution, sizes) for execution, sizes in appends.sizes.items()]
     file = SqliteFile(folder / "bare.db")

@@ -1,0 +1,104 @@
+"""What stages stand beside: the same requests and the same work without us.
+
+    python -m benchmarks.stage_limits plain-spark ROWS
+
+One asyncio client with one session for stages that wait, a plain `mapInArrow` for those that
+compute, and a warm job of one Python task for the latency of a stage.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from benchmarks.measurement import median
+from benchmarks.process_tree import tree_cpu_seconds
+from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.spark import java_for_spark
+from noetl.spark.session import SparkSettings, open_session, write_settings
+
+SPARK_MASTER = "local[2,4]"
+JOBS = 10
+WORK_STEPS = 4_000
+
+WORK = f"""
+def work(number):
+    total = number
+    for step in range({WORK_STEPS}):
+        total = (total * 31 + step) % 1000003
+    return total
+"""
+"""The same text in a playbook and in a plain job."""
+
+
+async def requests(url: str, count: int, at_once: int) -> tuple[float, float]:
+    """Wall and processor seconds of a bare client that reads and decodes every answer."""
+    numbers = iter(range(1, count + 1))
+    started, cpu = time.perf_counter(), time.process_time()
+    connector = aiohttp.TCPConnector(limit=at_once)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def ask() -> None:
+            for number in numbers:
+                async with session.get(f"{url}/patients/{number}/assessments") as response:
+                    msgspec.json.decode(await response.read())
+
+        await asyncio.gather(*(ask() for _ in range(at_once)))
+    return time.perf_counter() - started, time.process_time() - cpu
+
+
+class PlainSpark(msgspec.Struct):
+    """A process of its own says this of itself."""
+
+    seconds: float
+    cpu_seconds: float
+    job_ms: float
+
+
+def plain_spark(rows: int) -> PlainSpark:
+    """On a warm session with the settings of ours."""
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        settings = SparkSettings(master=SPARK_MASTER)
+        write_settings(settings, Path(folder))
+        os.environ |= {"SPARK_CONF_DIR": f"{folder}/conf", "PYSPARK_PYTHON": sys.executable}
+        os.environ["JAVA_HOME"] = str(java_for_spark(Settings(home=folder)).home)
+        session = open_session(settings, ())
+        _computed(session, 2)
+        each = [_timed(session, 1)[0] for _ in range(JOBS)]
+        seconds, cpu_seconds = _timed(session, rows)
+        session.stop()
+    return PlainSpark(seconds, cpu_seconds, median(each) * 1_000)
+
+
+def _timed(session: Any, rows: int) -> tuple[float, float]:
+    started, cpu = time.perf_counter(), tree_cpu_seconds()
+    _computed(session, rows)
+    return time.perf_counter() - started, tree_cpu_seconds() - cpu
+
+
+def _computed(session: Any, rows: int) -> None:
+    text = WORK
+
+    def compute(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow  # noqa: PLC0415 - in Spark's worker
+
+        names: dict[str, Any] = {}
+        exec(text, names)
+        for batch in batches:
+            values = [names["work"](number) for number in batch.column(0).to_pylist()]
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array(values)], names=["value"])
+
+    parts = min(rows, 2)
+    found = session.range(0, rows, 1, parts).mapInArrow(compute, "value long").toArrow()
+    assert found.num_rows == rows
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(plain_spark(int(sys.argv[2]))))

@@ -1,0 +1,192 @@
+"""Loops on an engine of their own, each run of one in a process that measures itself.
+
+python -m benchmarks.stage_runs loop ROWS | http ENGINE ROWS URL | spark ROWS
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.measurement import median
+from benchmarks.playbooks import Appends, append_bare
+from benchmarks.process_tree import tree_cpu_seconds
+from benchmarks.replay import peak_memory_mb
+from benchmarks.stage_limits import SPARK_MASTER, WORK
+from noetl.bootstrap.engine import Engine, open_engine
+from noetl.bootstrap.settings import Settings
+from noetl.domain.events import FrameDispatched, StageClosed, StageOpened
+from noetl.kernel.ids import ExecutionId
+from noetl.kernel.instant import seconds_between
+from noetl.runtime.starting import StartRequest
+from noetl.wire.codec import open_stored
+
+END_SECONDS = 900
+AT_ONCE = 32
+STAGES = 10
+FRAME_ROWS = 100
+EVENTS_MAX = 5_000
+
+_HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: stage, path: bench/stage}\n"
+TRIVIAL = """
+workflow:
+  - step: numbers
+    tool: {kind: python, code: "result = list(range(ROWS))"}
+    next: each
+  - step: each
+    loop: {in: "{{ numbers }}", iterator: n, engine: local, spec: {mode: parallel}}
+    tool: {kind: noop}
+"""
+REQUESTS = f"""
+workflow:
+  - step: each
+    loop:
+      in: "{{{{ range(1, ROWS + 1) | list }}}}"
+      iterator: n
+      engine: ENGINE
+      spec:
+        mode: parallel
+        max_in_flight: {AT_ONCE}
+        frame: {{max_rows: {FRAME_ROWS}, row_concurrency: {AT_ONCE // 2}}}
+    tool: {{kind: http, url: "URL/patients/{{{{ n }}}}/assessments"}}
+"""
+COMPUTED = f"""
+workflow:
+  - step: each
+    loop:
+      in: "{{{{ range(1, ROWS + 1) | list }}}}"
+      iterator: n
+      engine: spark
+      spec: {{mode: parallel, frame: {{max_rows: {FRAME_ROWS * 2}, process: frame}}}}
+    tool:
+      kind: python
+      code: |
+{WORK.replace(chr(10), chr(10) + " " * 8)}
+        result = [work(number) for number in n]
+"""
+
+
+class Run(msgspec.Struct):
+    """`events` and `bare_seconds` only where the log is the limit."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float = 0.0
+    events: int = 0
+    bare_seconds: float = 0.0
+    stage_ms: float = 0.0
+    execution_ms: float = 0.0
+    spark_share: float = 0.0  # of the frames; the engine's own slots work on a stage as well
+
+
+@asynccontextmanager
+async def _engine(folder: str, name: str = "local") -> AsyncIterator[Engine]:
+    """For Spark without slots of its own, which would take frames as well."""
+    settings = Settings(home=f"{folder}/home", spark_master=SPARK_MASTER)
+    async with open_engine(settings, has_worker=name == "local") as engine:
+        yield engine
+
+
+async def _register(engine: Engine, step: str, rows: int) -> None:
+    text = (_HEAD + step).replace("ROWS", str(rows))
+    await engine.playbooks.register(engine.settings.scope, text)
+
+
+async def _run(engine: Engine) -> ExecutionId:
+    request = StartRequest(scope=engine.settings.scope, path="bench/stage")
+    execution = await engine.starter.start(request)
+    ending = await engine.coordinator.ending(execution, END_SECONDS)
+    if ending is None or ending.status != "COMPLETED":
+        raise AssertionError(ending)
+    return execution
+
+
+async def _timed(engine: Engine, step: str, rows: int) -> Run:
+    """The first run of it, on few rows, pays for what is made once."""
+    await _register(engine, step, AT_ONCE)
+    await _run(engine)
+    await _register(engine, step, rows)
+    started, cpu = time.perf_counter(), tree_cpu_seconds()
+    execution = await _run(engine)
+    run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, peak_memory_mb())
+    run.spark_share = await _spark_share(engine, execution)
+    return run
+
+
+async def trivial(rows: int) -> Run:
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        appends = Appends()
+        async with _engine(folder) as engine:
+            await _register(engine, TRIVIAL, AT_ONCE)
+            await _run(engine)
+            await _register(engine, TRIVIAL, rows)
+            engine.coordinator.listeners.append(appends)
+            started, cpu = time.perf_counter(), tree_cpu_seconds()
+            await _run(engine)
+            run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, peak_memory_mb())
+            run.events = sum(map(sum, appends.sizes.values()))
+            run.bare_seconds = await append_bare(engine.platform.log, appends, Path(folder))
+    return run
+
+
+async def requested(name: str, rows: int, url: str) -> Run:
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        async with _engine(folder, name) as engine:
+            step = REQUESTS.replace("ENGINE", name).replace("URL", url)
+            return await _timed(engine, step, rows)
+
+
+async def computed(rows: int) -> Run:
+    """One warm session for the stage that computes and for those that have next to nothing."""
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        async with _engine(folder, "spark") as engine:
+            run = await _timed(engine, COMPUTED, rows)
+            await _register(engine, COMPUTED, 1)
+            stages, executions = [], []
+            for _ in range(STAGES):
+                started = time.perf_counter()
+                stages.append(await _stage_seconds(engine, await _run(engine)))
+                executions.append(time.perf_counter() - started)
+    run.stage_ms, run.execution_ms = median(stages) * 1_000, median(executions) * 1_000
+    return run
+
+
+async def _spark_share(engine: Engine, execution: ExecutionId) -> float:
+    page = await engine.platform.log.read(execution, after_version=0, limit=EVENTS_MAX)
+    events = [open_stored(stored, verify=False).event for stored in page]
+    frames = [each for each in events if isinstance(each, FrameDispatched)]
+    return sum(each.worker_id.startswith("spark/") for each in frames) / len(frames)
+
+
+async def _stage_seconds(engine: Engine, execution: ExecutionId) -> float:
+    """From the event that opened it to the one that closed it."""
+    opened = closed = None
+    for stored in await engine.platform.log.read(execution, after_version=0, limit=EVENTS_MAX):
+        recorded = open_stored(stored, verify=False)
+        if isinstance(recorded.event, StageOpened):
+            opened = recorded.envelope.event_time
+        elif isinstance(recorded.event, StageClosed):
+            closed = recorded.envelope.event_time
+    assert opened is not None
+    assert closed is not None
+    return seconds_between(opened, closed)
+
+
+async def _chosen(arguments: list[str]) -> Run:
+    match arguments:
+        case ["loop", rows]:
+            return await trivial(int(rows))
+        case ["http", engine, rows, url]:
+            return await requested(engine, int(rows), url)
+        case ["spark", rows]:
+            return await computed(int(rows))
+    raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_chosen(sys.argv[1:]))))

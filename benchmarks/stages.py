@@ -1,0 +1,120 @@
+"""`loop.1k`, `loop.1m`, `stage.http`, `stage.spark`: loops beside what they could cost at best.
+
+BENCH_ITEMS_MAX bounds the rows of `loop.1m`, which else takes minutes. `stage.spark` is one session
+for `stage.cpu` and `stage.empty`. Processor seconds are those of all processes together.
+"""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+
+from benchmarks.measurement import ROOT, Measurement, median
+from benchmarks.stage_limits import PlainSpark, requests
+from benchmarks.stage_runs import AT_ONCE, Run
+
+ITEMS_MAX = int(os.environ.get("BENCH_ITEMS_MAX", "1000000"))
+HTTP_ROWS = 2_000
+HTTP_DELAY_MS = 5
+CPU_ROWS = 10_000
+
+Told = TypeVar("Told")
+
+
+def _in_a_process(kind: type[Told], module: str, *arguments: str | int) -> Told:
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return msgspec.json.decode(done.stdout, type=kind)
+
+
+@contextmanager
+def _target() -> Iterator[str]:
+    """The API of the examples, which answers faster than anybody asks."""
+    command = [sys.executable, "examples/pft/api_server.py", "0", str(HTTP_DELAY_MS)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            found = re.search(r"http://\S+", server.stdout.readline())
+            assert found is not None
+            yield found[0]
+        finally:
+            server.terminate()
+
+
+def _detail(run: Run, rows: int) -> dict[str, float | str]:
+    return {
+        "rows": rows,
+        "seconds": round(run.seconds, 3),
+        "cpu_seconds": round(run.cpu_seconds, 3),
+        "peak_mb": round(run.peak_mb, 1),
+        "spark_share": round(run.spark_share, 2),
+    }
+
+
+async def _loop(name: str, rows: int) -> AsyncIterator[Measurement]:
+    run = _in_a_process(Run, "stage_runs", "loop", rows)
+    yield Measurement(
+        name=name,
+        value=rows / run.seconds,
+        unit="items/s",
+        limit=rows / run.bare_seconds,
+        limit_name="bare appends of the same events",
+        detail={**_detail(run, rows), "events": run.events},
+    )
+
+
+async def http() -> AsyncIterator[Measurement]:
+    """The bare client runs before and after each: the machine may be another one by then."""
+    with _target() as url:
+        for engine in ("local", "spark"):
+            before = await requests(url, HTTP_ROWS, AT_ONCE)
+            run = await asyncio.to_thread(
+                _in_a_process, Run, "stage_runs", "http", engine, HTTP_ROWS, url
+            )
+            bare = [before, await requests(url, HTTP_ROWS, AT_ONCE)]
+            yield Measurement(
+                name=f"stage.http.{engine}",
+                value=HTTP_ROWS / run.seconds,
+                unit="rows/s",
+                limit=HTTP_ROWS / median([seconds for seconds, _ in bare]),
+                limit_name="one bare client with as many requests at once",
+                detail={
+                    **_detail(run, HTTP_ROWS),
+                    "bare_cpu_seconds": round(median([cpu for _, cpu in bare]), 3),
+                },
+            )
+
+
+async def spark() -> AsyncIterator[Measurement]:
+    plain = _in_a_process(PlainSpark, "stage_limits", "plain-spark", CPU_ROWS)
+    run = _in_a_process(Run, "stage_runs", "spark", CPU_ROWS)
+    yield Measurement(
+        name="stage.cpu",
+        value=CPU_ROWS / run.seconds,
+        unit="rows/s",
+        limit=CPU_ROWS / plain.seconds,
+        limit_name="plain mapInArrow",
+        detail={**_detail(run, CPU_ROWS), "bare_cpu_seconds": round(plain.cpu_seconds, 3)},
+    )
+    yield Measurement(
+        name="stage.empty",
+        value=run.stage_ms,
+        unit="ms",
+        limit=plain.job_ms,
+        limit_name="plain warm job of one Python task",
+        detail={"execution_ms": round(run.execution_ms, 1)},
+    )
+
+
+BENCHMARKS: dict[str, Callable[[], AsyncIterator[Measurement]]] = {
+    "loop.1k": lambda: _loop("loop.1k", 1_000),
+    "loop.1m": lambda: _loop("loop.1m", min(1_000_000, ITEMS_MAX)),
+    "stage.http": http,
+    "stage.spark": spark,
+}
