@@ -13,7 +13,17 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from tests.crash import cascade, claiming, engine, once, projector, remote, waiting, writer
+from tests.crash import (
+    cascade,
+    claiming,
+    engine,
+    once,
+    projector,
+    remote,
+    sharding,
+    waiting,
+    writer,
+)
 from tests.crash.words import tell
 
 TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -24,6 +34,7 @@ TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
     "project": projector.main,
     "run": engine.main,
     "serve": remote.serve_main,
+    "shard": sharding.main,
     "wait": waiting.main,
     "work": remote.work_main,
 }

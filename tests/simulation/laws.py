@@ -11,6 +11,9 @@ from noetl.domain.events import (
     FrameDispatched,
     FrameFailed,
     LoopStarted,
+    ShardDone,
+    ShardEnqueued,
+    ShardFailed,
     StepEntered,
 )
 from noetl.domain.events.envelope import RecordedEvent
@@ -93,6 +96,8 @@ def _check_rows(events: list[RecordedEvent]) -> None:
                 windows[frame] = cursor["first"]
             case FrameCommitted(row_count=count):
                 rows.update((stage, windows[frame] + row) for row in range(count))
+            case ShardDone(shard_id=shard):
+                rows[stage, int(shard)] += 1
             case _:
                 pass
     assert len(rows) == total
@@ -112,9 +117,10 @@ def _ends(events: list[RecordedEvent]) -> list[tuple[str, int]]:
             case CommandCompleted(claim=claim) | CommandFailed(claim=claim):
                 assert claim == claims[command], f"{command} was ended by a fenced claim"
                 ends.append((command, claims[command]))
-            case FrameDispatched(attempt=attempt):
+            case FrameDispatched(attempt=attempt) | ShardEnqueued(attempt=int(attempt)):
+                assert attempt > attempts.get(frame, 0), f"{frame} has two holders"
                 attempts[frame] = attempt
-            case FrameCommitted() | FrameFailed():
+            case FrameCommitted() | FrameFailed() | ShardDone() | ShardFailed():
                 ends.append((frame, attempts[frame]))
             case _ if each.envelope.event_type == "frame.abandoned":
                 ends.append((frame, attempts[frame]))

@@ -51,7 +51,18 @@ workflow:
       iterator: item
       spec: {mode: sequential, frame: {max_rows: 2, max_attempts: 1000}}
     tool: {kind: noop}
-    next: shaky
+    next: shards
+  - step: shards
+    loop:
+      in: "{{ range(6) | list }}"
+      iterator: item
+      spec:
+        mode: fanout
+        max_in_flight: 3
+        frame: {max_attempts: 1000}
+        fanout: {max_shard_retries: 1000, allow_partial: false}
+    tool: {kind: noop}
+    next: {arcs: [{step: shaky, when: "{{ fanin.status == 'complete' }}"}]}
   - step: shaky
     desc: Fails at every other visit.
     tool: {kind: noop}

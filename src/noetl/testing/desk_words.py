@@ -57,6 +57,23 @@ workflow:
     tool: {kind: noop}
 """
 
+SHARDS = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: shards, path: desk/shards}
+workload: {count: 3}
+workflow:
+  - step: each
+    loop:
+      in: "{{ range(workload.count) | list }}"
+      iterator: item
+      spec: {mode: fanout, max_in_flight: 100}
+    tool: {kind: noop}
+    next: {arcs: [{step: after}]}
+  - step: after
+    tool: {kind: noop}
+"""
+
 CURSOR = """
 apiVersion: noetl.io/v2
 kind: Playbook
@@ -133,6 +150,13 @@ def claim_of(work: Work) -> int:
 
 def name_of(work: Work) -> str:
     return work.command_id if isinstance(work, CommandWork) else work.frame_id
+
+
+def end_of(work: Work) -> str:
+    """The event that says that the work went well."""
+    if isinstance(work, CommandWork):
+        return "command.completed"
+    return "loop.shard.done" if work.mode == "fanout" else "frame.committed"
 
 
 def types(events: list[RecordedEvent]) -> list[str]:

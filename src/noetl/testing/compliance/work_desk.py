@@ -16,10 +16,12 @@ from noetl.testing.desk_words import (
     CHAIN,
     CURSOR,
     ROWS,
+    SHARDS,
     beat,
     child_of,
     claim_of,
     count,
+    end_of,
     ended,
     name_of,
     said_to,
@@ -32,9 +34,11 @@ PART_OF_LEASE = 0.7  # twice this is longer than a lease
 
 
 class WorkDeskCompliance(WorkDeskClaims):
-    @pytest.fixture(params=[CHAIN, ROWS, CURSOR], ids=["command", "frame", "cursor"])
+    @pytest.fixture(
+        params=[CHAIN, ROWS, CURSOR, SHARDS], ids=["command", "frame", "cursor", "shard"]
+    )
     def playbook(self, request: pytest.FixtureRequest) -> str:
-        """Its first work is a command, three frames of one row, or three frames without any."""
+        """Its first work is a command, or three frames: of one row, without rows, or shards."""
         text: str = request.param
         return text
 
@@ -73,7 +77,7 @@ class WorkDeskCompliance(WorkDeskClaims):
 
         await office.desk.report(ended(work, holder))
 
-        done = "command.completed" if isinstance(work, CommandWork) else "frame.committed"
+        done = end_of(work)
         assert done in types(await office.events(execution))
 
     async def test_w2_a_report_sent_again_changes_nothing(
@@ -100,7 +104,7 @@ class WorkDeskCompliance(WorkDeskClaims):
         twice = [said_to(office.desk.report(ended(work, holder))) for _ in range(2)]
         said = await asyncio.gather(*twice)
 
-        done = "command.completed" if isinstance(work, CommandWork) else "frame.committed"
+        done = end_of(work)
         assert said.count("recorded") == 1
         assert count(await office.events(execution), done) == 1
 
