@@ -67,6 +67,57 @@ async def test_the_value_is_given_to_who_has_only_the_reference(api: Api) -> Non
     assert await api.get("/api/result/resolve", ref=name.uri) == ROWS
 
 
+def without_layers(settings: Settings) -> Settings:
+    """So that a read asks the stores."""
+    return msgspec.structs.replace(
+        settings, result_memory_mb=0, result_shared_memory_mb=0, result_disk_mb=0
+    )
+
+
+async def test_damaged_bytes_are_never_given(settings: Settings) -> None:
+    async with running_api(without_layers(settings)) as api:
+        name = await made(api)
+        key = physical_key(name, settings.placement, "feather")
+        path = api.engine.platform.objects.local_path(key)
+        assert path is not None
+        data = bytearray(path.read_bytes())
+        data[data.index(b"x" * 100)] ^= 1
+        path.write_bytes(data)
+
+        answer = await api.call("GET", "/api/result/resolve", params={"ref": name.uri})
+
+        assert (answer.status, answer.body["code"]) == (500, "payload_corrupt")
+
+
+SMALL = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: small, path: tests/small}
+workflow:
+  - step: start
+    tool:
+      - {name: first, kind: python, code: "result = {'n': 1}"}
+      - {name: second, kind: python, code: "result = {'n': 2}"}
+"""
+
+
+async def test_a_result_in_its_event_is_found_by_its_name(api: Api) -> None:
+    execution = await api.start(SMALL)
+    assert (await api.ended(execution))["status"] == "COMPLETED"
+    traced = await api.get(f"/api/executions/{execution}/results")
+    values = {
+        each["task"]: await api.get("/api/result/resolve", ref=each["uri"])
+        for each in traced["results"]
+        if each["task"] is not None
+    }
+    assert values == {"first": {"n": 1}, "second": {"n": 2}}
+    whole = named(api, execution).uri
+    tasks = await api.get("/api/result/resolve", ref=whole)
+    assert tasks == {"first": {"n": 1}, "second": {"n": 2}}
+    plan = await api.get("/api/results/resolve", uri=whole)
+    assert (plan["tier"], plan["keys"], plan["locations"]) == ("inline", [], [])
+
+
 async def test_what_is_not_there_and_what_is_no_name_are_told_apart(api: Api) -> None:
     name = named(api, "7012345678901234567")
     foreign = msgspec.structs.replace(name, tenant="acme")
@@ -96,14 +147,7 @@ def with_replica(settings: Settings, folder: Path) -> Settings:
         "replicas": [{"provider": "file", "url": folder.as_uri(), "region": "far"}],
     }
     cells = msgspec.json.encode({"cells": [cell]}).decode()
-    # Without layers, so that a read asks the stores.
-    return msgspec.structs.replace(
-        settings,
-        result_cells=cells,
-        result_memory_mb=0,
-        result_shared_memory_mb=0,
-        result_disk_mb=0,
-    )
+    return msgspec.structs.replace(without_layers(settings), result_cells=cells)
 
 
 async def moved_to_the_replica(api: Api, name: ResultName, folder: Path) -> Path:
@@ -127,7 +171,7 @@ async def test_a_result_whose_primary_is_gone_is_read_from_the_replica(
         assert await api.get("/api/result/resolve", ref=name.uri) == ROWS
         results = api.engine.platform.results
         assert await results.content(settings.scope, name.uri, reference) == {"value": ROWS}
-        assert results.chain.stats().found["replica"] == 1
+        assert results.chain.stats().found["replica"] == 2
         plan = await api.get("/api/results/resolve", uri=name.uri, preferred_region="far")
         assert [each["replica_state"] for each in plan["locations"]] == [
             "async_replica",

@@ -81,6 +81,19 @@ def test_get_gives_the_value_as_json(shell: Shell, execution: str, table: str) -
     assert json.loads(shell.noetl("results", "get", text, "--as", "json").stdout) == "told " * 40000
 
 
+def test_a_small_result_is_got_from_its_event(shell: Shell) -> None:
+    small = f"{HEAD}metadata: {{name: small, path: results/small}}\n"
+    small += "workflow: [{step: one, tool: {kind: python, code: 'result = {\"n\": 1}'}}]\n"
+    told = shell.json("run", shell.write("small.yaml", small), "--quiet")
+    uri = f"noetl://default/default/results/{told['execution_id']}/one/0/0/1@1"
+
+    assert json.loads(shell.noetl("results", "get", uri).stdout) == {"n": 1}
+    facts = shell.json("results", "show", uri)
+    assert (facts["place"], facts["preview"]) == ("in its event", {"n": 1})
+    refused = shell.noetl("results", "get", uri, "--as", "arrow")
+    assert (refused.returncode, "use --as json" in refused.stderr) == (2, True)
+
+
 def test_names_that_lead_nowhere_are_said_so(shell: Shell, execution: str, table: str) -> None:
     for uri, code, exit_code in (
         ("noetl://nonsense", "name_invalid", 1),

@@ -22,11 +22,9 @@ from noetl.domain.payload import Fingerprint
 from noetl.kernel.errors import ObjectMissing, PayloadCorrupt, PayloadMissing, RequestInvalid
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
-from noetl.results.dataset import ROWS
-from noetl.results.tiers import FEATHER_MEDIA_TYPE
-from noetl.runtime.results_repair import ResultRepairs
-from noetl.runtime.results_repair_objects import Named
-from noetl.templates.recorded import LOOP, TASKS, VALUE
+from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
+from noetl.runtime.result_lookup import FoundResult, find_result, value_of
+from noetl.runtime.results_repair_objects import key_of
 
 _PLACES = {name: f"noetl.cli.results_upkeep:{name}" for name in ("gc", "verify")}
 
@@ -97,38 +95,45 @@ def get(uri: str, output: Path | None, form: str) -> None:
 
 
 async def _list(execution: ExecutionId) -> list[dict[str, Any]]:
-    async with _opened() as (_platform, repairs, scope):
-        return [_facts(named) async for named in repairs.named(scope, execution)]
+    settings = load_settings()
+    async with _opened() as (platform, scope), open_repairs(settings, platform) as repairs:
+        return [_facts(named.reference) async for named in repairs.named(scope, execution)]
 
 
 async def _show(uri: str) -> dict[str, Any]:
-    async with _opened() as (platform, repairs, scope):
-        named = await _find(repairs, scope, uri)
-        stored = await platform.objects.head(_key(named))
+    async with _opened() as (platform, scope):
+        found = await _find(platform, scope, uri)
+        envelope = found.recorded.envelope
+        told = {"event": envelope.event_type, "event_id": envelope.event_id}
+        if found.reference is None or found.task is not None:
+            value = await value_of(found, platform.results, scope)
+            return {**_facts(_in_event(uri, value)), **told, **_place(found), "preview": value}
+        reference, key = found.reference, _key(platform, scope, found.reference)
+        stored = await platform.objects.head(key)
         return {
-            **_facts(named),
-            "sha256": named.reference.sha256,
-            "encoder": named.reference.encoder,
-            "arrow_version": named.reference.arrow_version,
-            "event": named.recorded.envelope.event_type,
-            "event_id": named.recorded.envelope.event_id,
-            "place": platform.objects.url(_key(named)),
+            **_facts(reference),
+            "sha256": reference.sha256,
+            "encoder": reference.encoder,
+            "arrow_version": reference.arrow_version,
+            **told,
+            "place": platform.objects.url(key),
             "stored_bytes": None if stored is None else stored.byte_length,
-            "preview": _preview(named),
+            "preview": _preview(found),
         }
 
 
 async def _get(uri: str, output: Path | None, form: str) -> None:
-    async with _opened() as (platform, repairs, scope):
-        named = await _find(repairs, scope, uri)
-        reference = named.reference
-        if form == "arrow" and reference.media_type != FEATHER_MEDIA_TYPE:
-            raise RequestInvalid(
-                f"{uri} is {reference.media_type}, not an Arrow file; use --as json"
-            )
-        chunks = _stored(platform, named)
-        if form == "json":
-            chunks = _as_json(platform, scope, reference)
+    async with _opened() as (platform, scope):
+        found = await _find(platform, scope, uri)
+        reference = found.reference
+        is_object = reference is not None and found.task is None
+        media_type = reference.media_type if reference and is_object else JSON_MEDIA_TYPE
+        if form == "arrow" and media_type != FEATHER_MEDIA_TYPE:
+            raise RequestInvalid(f"{uri} is {media_type}, not an Arrow file; use --as json")
+        if reference is None or not is_object or form == "json":
+            chunks = _as_json(platform, scope, found)
+        else:
+            chunks = _stored(platform, scope, reference)
         await _written(chunks, output)
     if output is not None:
         tell(f"written to {output}")
@@ -154,10 +159,12 @@ async def _drained(chunks: AsyncIterator[bytes], write: Callable[[bytes], object
         write(chunk)
 
 
-async def _stored(platform: Platform, named: Named) -> AsyncIterator[bytes]:
-    fingerprint, reference = Fingerprint(), named.reference
+async def _stored(
+    platform: Platform, scope: Scope, reference: ResultReference
+) -> AsyncIterator[bytes]:
+    fingerprint = Fingerprint()
     try:
-        async for chunk in platform.objects.read(_key(named)):
+        async for chunk in platform.objects.read(_key(platform, scope, reference)):
             fingerprint.add(chunk)
             yield chunk
     except ObjectMissing as error:
@@ -167,40 +174,28 @@ async def _stored(platform: Platform, named: Named) -> AsyncIterator[bytes]:
         raise PayloadCorrupt(reference.uri, expected=reference.sha256 or "", actual=actual)
 
 
-async def _as_json(
-    platform: Platform, scope: Scope, reference: ResultReference
-) -> AsyncIterator[bytes]:
-    content = await platform.results.content(scope, reference.uri, reference)
-    yield msgspec.json.encode(_value(content), order="sorted") + b"\n"
+async def _as_json(platform: Platform, scope: Scope, found: FoundResult) -> AsyncIterator[bytes]:
+    value = await value_of(found, platform.results, scope)
+    yield msgspec.json.encode(value, order="sorted") + b"\n"
 
 
-def _value(content: Any) -> Any:
-    """What the content of a result stands for; that of a collection stands for itself."""
-    if isinstance(content, dict):
-        for part in (VALUE, TASKS, LOOP, ROWS):
-            if part in content:
-                return content[part]
-    return content
-
-
-async def _find(repairs: ResultRepairs, scope: Scope, uri: str) -> Named:
+async def _find(platform: Platform, scope: Scope, uri: str) -> FoundResult:
     """By the events of its execution: they know what proves it. Raises NameInvalid."""
+    found = await find_result(platform.log, scope, uri)
+    if found is not None:
+        return found
     execution = parse_results(uri).execution_id
-    async for named in repairs.named(scope, execution):
-        if named.reference.uri == uri and named.key is not None:
-            return named
     raise RequestInvalid(
-        f"no event of execution {execution} names {uri} as stored; see noetl results list"
-        f" {execution}"
+        f"no event of execution {execution} tells of {uri}; see noetl results list {execution}"
+        " and noetl executions trace"
     )
 
 
-def _key(named: Named) -> str:
-    return named.key or ""
+def _key(platform: Platform, scope: Scope, reference: ResultReference) -> str:
+    return key_of(reference, scope, platform.results.placement) or ""
 
 
-def _facts(named: Named) -> dict[str, Any]:
-    reference = named.reference
+def _facts(reference: ResultReference) -> dict[str, Any]:
     return {
         "uri": reference.uri,
         "media_type": reference.media_type,
@@ -209,9 +204,23 @@ def _facts(named: Named) -> dict[str, Any]:
     }
 
 
-def _preview(named: Named) -> Any:
+def _in_event(uri: str, value: Any) -> ResultReference:
+    """As if it were an object of its own."""
+    length = len(msgspec.json.encode(value))
+    return ResultReference(
+        type="object_store", uri=uri, media_type=JSON_MEDIA_TYPE, byte_length=length
+    )
+
+
+def _place(found: FoundResult) -> dict[str, str]:
+    if found.reference is None:
+        return {"place": "in its event"}
+    return {"place": f"in {found.reference.uri}"}
+
+
+def _preview(found: FoundResult) -> Any:
     """What the event holds beside the reference: the short form, or a frame's first rows."""
-    event = named.recorded.event
+    event = found.recorded.event
     result = getattr(event, "result", None)
     if isinstance(result, Result):
         return result.context.get("extracted")
@@ -219,10 +228,7 @@ def _preview(named: Named) -> Any:
 
 
 @asynccontextmanager
-async def _opened() -> AsyncIterator[tuple[Platform, ResultRepairs, Scope]]:
+async def _opened() -> AsyncIterator[tuple[Platform, Scope]]:
     settings = load_settings()
-    async with (
-        open_platform(settings, create=False) as platform,
-        open_repairs(settings, platform) as repairs,
-    ):
-        yield platform, repairs, settings.scope
+    async with open_platform(settings, create=False) as platform:
+        yield platform, settings.scope

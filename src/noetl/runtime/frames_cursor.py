@@ -172,7 +172,9 @@ class _Claim:
         if reference is None:
             raise PayloadError(f"frame {self.work.frame_id} has neither rows nor a reference")
         results, scope = self.rows.results, self.work.scope
-        rows: list[Any] = await self._insisted(lambda: results.content(scope, reference.uri))
+        rows: list[Any] = await self._insisted(
+            lambda: results.content(scope, reference.uri, reference)
+        )
         return rows
 
     async def _insisted(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:

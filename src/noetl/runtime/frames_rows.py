@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.domain.events.values import ResultReference
 from noetl.domain.work import FrameWork, RowOutcome
 from noetl.kernel.errors import PayloadError
 from noetl.kernel.scope import Scope
@@ -35,7 +36,7 @@ class Collections:
         if work.collection is None:
             raise PayloadError(f"frame {work.frame_id} has neither rows nor a collection")
         reference = work.collection
-        items = await insisted(lambda: self._items(reference.uri, work.scope), check, self._clock)
+        items = await insisted(lambda: self._items(reference, work.scope), check, self._clock)
         last = work.first_index + work.row_count
         return _counted(items[work.first_index : last], work, reference.uri)
 
@@ -48,19 +49,21 @@ class Collections:
             outcomes = outcomes_of(rows)
         return {outcome.index: outcome for outcome in outcomes if outcome.status in ENDED_WELL}
 
-    async def _items(self, uri: str, scope: Scope) -> list[Any]:
+    async def _items(self, reference: ResultReference, scope: Scope) -> list[Any]:
         """Frames that begin together share one fetch, and none of them can cancel it."""
+        uri = reference.uri
         fetch = self._decoded.get((scope, uri))
         if fetch is None or _has_failed(fetch):
-            fetch = self._decoded[scope, uri] = asyncio.create_task(self._fetched(uri, scope))
+            fetch = self._decoded[scope, uri] = asyncio.create_task(self._fetched(reference, scope))
         self._decoded.move_to_end((scope, uri))
         while len(self._decoded) > COLLECTIONS_KEPT_MAX:
             self._decoded.popitem(last=False)
         return await asyncio.shield(fetch)
 
-    async def _fetched(self, uri: str, scope: Scope) -> list[Any]:
+    async def _fetched(self, reference: ResultReference, scope: Scope) -> list[Any]:
+        uri = reference.uri
         try:
-            items = await self._results.content(scope, uri)
+            items = await self._results.content(scope, uri, reference)
         except msgspec.MsgspecError:
             items = None
         if not isinstance(items, list):

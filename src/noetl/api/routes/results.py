@@ -11,12 +11,11 @@ from noetl.domain.naming.access_plan import AccessPlan, Asking, Placed, Purpose,
 from noetl.domain.naming.locator import Locality
 from noetl.domain.naming.result_name import parse_results
 from noetl.domain.payload import is_payload_uri
-from noetl.kernel.errors import NameInvalid, PayloadMissing
-from noetl.results.dataset import ROWS
+from noetl.kernel.errors import ExecutionNotFound, NameInvalid, PayloadMissing
 from noetl.results.store import ResultStore
 from noetl.results.writer import EXTENSIONS
 from noetl.runtime.materializer import Materializer, UnfilledResult
-from noetl.templates.recorded import LOOP, TASKS, VALUE
+from noetl.runtime.result_lookup import FoundResult, bare, find_result, value_of
 
 RESOLVED_BYTES_MAX = 64 * 1024 * 1024
 """What one answer may hold decoded; whoever wants more asks for the plan and reads the object."""
@@ -49,30 +48,42 @@ async def plan(asked: Asked[Nothing, PlanQuery]) -> AccessPlan:
         raise PayloadMissing(query.uri)  # another tenant's is not there for this one
     asking = Asking(Locality(region=query.region), query.purpose, query.preferred_region)
     placed = Placed(services.placement, services.cells)
-    made = resolve(query.uri, placed, asking, services.results.chain.places.failed)
-    return made if query.purpose == "write" else await _found(services.results, made)
+    failed = services.results.chain.places.failed
+    made = resolve(query.uri, placed, asking, failed)
+    if query.purpose == "write":
+        return made
+    try:
+        return await _stored(services.results, made)
+    except PayloadMissing:
+        found = await _named(asked, query.uri)
+        if found is None:
+            raise
+    if found.reference is None:
+        return msgspec.structs.replace(made, tier="inline", keys=(), locations=())
+    holder = resolve(found.reference.uri, placed, asking, failed)
+    return await _stored(services.results, holder)
 
 
 async def value(asked: Asked[Nothing, ReferenceQuery]) -> Any:
     """All of it, as clients know it that have only the reference."""
     uri, results = asked.query.ref, asked.services.results
-    if not is_payload_uri(uri):
-        try:
-            name = parse_results(uri)
-        except NameInvalid as error:
-            raise Refused(HTTPStatus.BAD_REQUEST, error.code, str(error)) from error
-        if name.scope != asked.scope:
-            raise PayloadMissing(uri)
-        placed = Placed(asked.services.placement, asked.services.cells)
-        found = await _found(results, resolve(uri, placed))
-        if (found.byte_length or 0) > RESOLVED_BYTES_MAX:
-            raise Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                "result_too_large",
-                f"{uri} has {found.byte_length} bytes; ask /api/results/resolve where it lies and"
-                " read it there",
-            )
-    return _bare(await results.content(asked.scope, uri))
+    if is_payload_uri(uri):
+        return bare(await results.content(asked.scope, uri))
+    try:
+        name = parse_results(uri)
+    except NameInvalid as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, error.code, str(error)) from error
+    if name.scope != asked.scope:
+        raise PayloadMissing(uri)
+    found = await _named(asked, uri)
+    if found is not None:
+        known = found.reference
+        _check_length(uri, None if known is None else known.byte_length)
+        return await value_of(found, results, asked.scope)
+    # No event names it: it was not reported yet, or it is a part of a table in parts.
+    placed = Placed(asked.services.placement, asked.services.cells)
+    _check_length(uri, (await _stored(results, resolve(uri, placed))).byte_length)
+    return bare(await results.content(asked.scope, uri))
 
 
 async def unfilled(asked: Asked[Nothing, Nothing]) -> Unfilled:
@@ -83,7 +94,24 @@ async def unfilled(asked: Asked[Nothing, Nothing]) -> Unfilled:
     return Unfilled(results=tuple(found[:UNFILLED_SHOWN_MAX]), count=len(found))
 
 
-async def _found(results: ResultStore, made: AccessPlan) -> AccessPlan:
+async def _named(asked: Asked[Nothing, Any], uri: str) -> FoundResult | None:
+    try:
+        return await find_result(asked.services.log, asked.scope, uri)
+    except ExecutionNotFound as error:
+        raise PayloadMissing(uri) from error
+
+
+def _check_length(uri: str, byte_length: int | None) -> None:
+    if (byte_length or 0) > RESOLVED_BYTES_MAX:
+        raise Refused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "result_too_large",
+            f"{uri} has {byte_length} bytes; ask /api/results/resolve where it lies and"
+            " read it there",
+        )
+
+
+async def _stored(results: ResultStore, made: AccessPlan) -> AccessPlan:
     """With the key of the encoding that is there."""
     for key in made.keys:
         facts = await results.chain.places.head(key)
@@ -95,15 +123,6 @@ async def _found(results: ResultStore, made: AccessPlan) -> AccessPlan:
                 byte_length=facts.byte_length,
             )
     raise PayloadMissing(made.uri)
-
-
-def _bare(content: Any) -> Any:
-    """Without the one key under which a result of its kind stands."""
-    if isinstance(content, dict):
-        for kind in (VALUE, TASKS, LOOP, ROWS):
-            if kind in content:
-                return content[kind]
-    return content
 
 
 ROUTES = (

@@ -48,7 +48,10 @@ ANYONE = Asking()
 
 
 class AccessPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`keys` below the root of every location; one of them once the encoding is known."""
+    """`keys` below the root of every location; one of them once the encoding is known.
+
+    A small result is `inline`: in its event, and so at no location.
+    """
 
     uri: str
     execution_id: ExecutionId
@@ -59,6 +62,7 @@ class AccessPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str | None = None
     media_type: str | None = None
     byte_length: int | None = None
+    tier: Literal["object", "inline"] = "object"
 
 
 class Placed(NamedTuple):
