@@ -91,6 +91,7 @@ class TestStages(SparkStageSuite):
             counters.pace_seconds = 0.1  # so that the stage is not over too soon
             killed_at = now()
             executor_of(cluster, victim).kill()
+            assert await asyncio.to_thread(survivors, [victim]) == []
             counters.let_go()
             await stage.until(lambda events: leases_again(events) == 1)
             told_seconds("an executor was killed", await stage.log(), killed_at)
@@ -103,6 +104,7 @@ class TestStages(SparkStageSuite):
             in_doubt |= set().union(*(stage.in_flight[each.pid] for each in lost))
             killed_at = now()
             worker.kill()
+            assert await asyncio.to_thread(survivors, lost) == []
             counters.let_go()
             await asyncio.to_thread(worker.start)
             counters.pace_seconds = 0.0
