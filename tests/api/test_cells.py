@@ -25,9 +25,10 @@ CELLS = (
 async def test_one_cell_is_where_the_payloads_are(api: Api) -> None:
     answer = await api.call("GET", "/api/internal/cells", headers=api.as_worker)
     assert answer.status == 200
+    url = api.engine.settings.payload_path.as_uri()
     assert answer.body == {
         "placement": {"env": "dev", "region": "local", "cell": "local", "shard_count": 256},
-        "cells": [{"name": "local", "provider": "file", "url": "file:", "region": "local"}],
+        "cells": [{"name": "local", "provider": "file", "url": url, "region": "local"}],
     }
     assert answer.headers["Cache-Control"] == "private, max-age=300"
 

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -54,10 +55,13 @@ async def test_a_plan_names_the_key_and_where_it_lies(api: Api) -> None:
     key = physical_key(name, placement, "feather")
     assert (plan["uri"], plan["key"], plan["cell"]) == (name.uri, key, "local")
     assert plan["media_type"] == "application/vnd.apache.arrow.file"
+    url = api.engine.settings.payload_path.as_uri()
     assert plan["locations"] == [
-        {"provider": "file", "url": "file:", "region": "local", "replica_state": "primary"}
+        {"provider": "file", "url": url, "region": "local", "replica_state": "primary"}
     ]
-    facts = await api.engine.platform.objects.head(key)
+    objects = api.engine.platform.objects
+    assert Path(unquote(urlsplit(f"{url}/{key}").path)) == objects.local_path(key)
+    facts = await objects.head(key)
     assert facts is not None
     assert plan["byte_length"] == facts.byte_length
 

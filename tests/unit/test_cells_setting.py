@@ -46,7 +46,12 @@ def test_a_value_that_no_key_can_have_is_refused_by_its_name(name: str, value: s
 @pytest.mark.parametrize(
     ("payload_url", "cell"),
     [
-        ("file:", Cell(name="blue", provider="file", url="file:", region="eu-1")),
+        (
+            "file:",
+            Cell(
+                name="blue", provider="file", url="file:///srv/our%20home/payloads", region="eu-1"
+            ),
+        ),
         ("gs://bucket/a", Cell(name="blue", provider="gs", url="gs://bucket/a", region="eu-1")),
         (
             "s3://bucket?endpoint=http://minio:9000&secret_access_key=hush",
@@ -63,7 +68,12 @@ def test_a_value_that_no_key_can_have_is_refused_by_its_name(name: str, value: s
 def test_without_a_registry_the_payloads_store_is_the_only_cell(
     payload_url: str, cell: Cell
 ) -> None:
-    settings = Settings(payload_url=payload_url, result_cell="blue", result_cell_region="eu-1")
+    settings = Settings(
+        home="/srv/our home",
+        payload_url=payload_url,
+        result_cell="blue",
+        result_cell_region="eu-1",
+    )
     registry = cell_registry(settings)
     assert registry.cells == (cell,)
     assert "hush" not in repr(registry)

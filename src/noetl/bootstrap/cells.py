@@ -38,8 +38,11 @@ def _read(path: str) -> bytes:
 
 
 def _only_cell(settings: Settings) -> Cell:
-    """The payloads' store without its options: keys among them are nobody else's business."""
+    """The payloads' store without its options: keys among them are nobody else's business. A
+    folder is told whole: whoever gets a plan does not know our home."""
     url, _, options = settings.payload_url.partition("?")
+    if url == "file:":
+        url = settings.payload_path.absolute().as_uri()
     described = {
         "name": settings.result_cell,
         "provider": url.partition(":")[0],
