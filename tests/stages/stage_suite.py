@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from noetl.bootstrap.engine import Engine
-from noetl.domain.events import FrameDispatched
+from noetl.domain.events import FrameDispatched, ShardEnqueued, ShardFailed
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.runtime.certificate import certify
@@ -49,6 +49,30 @@ workflow:
         squares: "{{ each.results | map(attribute='square') | list }}"
         stats: "{{ each.stats }}"
         last: "{{ ctx.last }}"
+"""
+
+SHARDS = """
+workload: {url: "", rows: 20}
+workflow:
+  - step: each
+    loop:
+      in: "{{ range(rows) | list }}"
+      iterator: number
+      engine: ENGINE
+      spec: {mode: fanout, max_in_flight: 4, fanout: {max_shard_retries: 1}}
+    tool:
+      - {name: tell, kind: http, method: POST, url: "{{ url }}/tell",
+         json: {number: "{{ iter.number }}"}}
+      - {name: ask, kind: http, url: "{{ url }}/ask", params: {number: "{{ iter.number }}"},
+         timeout: 120}
+    next: {arcs: [{step: done, when: "{{ fanin.status == 'partial' }}"}]}
+  - step: done
+    tool:
+      kind: python
+      input: {rows: "{{ each.results }}", fanin: "{{ each.fanin }}"}
+      code: |
+        squares = [None if row is None else row["data"]["square"] for row in rows]
+        result = {"squares": squares, "fanin": fanin}
 """
 
 
@@ -124,7 +148,8 @@ async def events_of(engine: Engine, execution: ExecutionId) -> list[Any]:
 async def workers_of(engine: Engine, execution: ExecutionId) -> Counter[str]:
     """Who was given frames."""
     events = await events_of(engine, execution)
-    return Counter(each.worker_id for each in events if isinstance(each, FrameDispatched))
+    given = (each for each in events if isinstance(each, FrameDispatched | ShardEnqueued))
+    return Counter(str(each.worker_id) for each in given)
 
 
 class StageSuite(ABC):
@@ -172,6 +197,29 @@ class StageSuite(ABC):
         assert ending.status == "FAILED"
         assert ending.error is not None
         assert ending.error.kind == "client_error"
+
+    async def test_shards_are_tried_alone_and_come_together(self, engine: Engine) -> None:
+        text = SHARDS.replace("ENGINE", self.engine_name)
+        async with serving() as target:
+            target.bad = frozenset({5, 17})
+            execution = await started(engine, text, url=target.url, rows=20)
+            await self.open_when_begun(engine, target)
+            ending = await ended(engine, execution)
+        assert ending.status == "COMPLETED", ending.error
+        assert ending.result is not None
+        said = plain_result(value_of(ending.result))
+        assert (said["fanin"]["status"], said["fanin"]["done"]) == ("partial", 18)
+        assert said["squares"] == [
+            None if number in (5, 17) else number * number for number in range(20)
+        ]
+        events = await events_of(engine, execution)
+        tries = Counter(each.shard_id for each in events if isinstance(each, ShardFailed))
+        assert tries == {"5": 2, "17": 2}
+        assert set(target.told.values()) == {1}, "what a try has told is not told again"
+        self.check_workers(await workers_of(engine, execution))
+        request = ReplayRequest(scope=DEFAULT_SCOPE, execution_id=execution)
+        proof = await certify(engine.platform.log, engine.platform.snapshots, request)
+        assert proof.proved
 
     async def test_a_cancelled_execution_leaves_nothing_running(self, engine: Engine) -> None:
         async with serving() as target:

@@ -5,7 +5,7 @@ from typing import Any
 
 from noetl.domain.playbook.loop import Loop
 from noetl.domain.playbook.model import Playbook
-from noetl.domain.work import FrameWork
+from noetl.domain.work import FrameWork, holder_of
 from noetl.kernel.errors import InvariantBroken
 from noetl.pipeline.effects import ADOPTED
 from noetl.pipeline.job import Job, RowResult
@@ -83,5 +83,6 @@ class FrameJobs:
             attempt=work.holder,
             has_predecessor=index in self._earlier.begun,
             stage_id=work.stage_id,
-            visit_attempt=work.visit_attempt,
+            # A try of a shard is like a retry by a person: what it asked for is asked for anew.
+            visit_attempt=holder_of(work.visit_attempt, work.shard_attempt),
         )

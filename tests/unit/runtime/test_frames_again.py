@@ -156,6 +156,12 @@ async def test_a_child_of_a_retried_row_is_a_child_of_its_own() -> None:
     assert pipelines.jobs[0].visit_attempt == 2
 
 
+async def test_a_child_of_a_shard_that_is_tried_again_is_a_child_of_its_own() -> None:
+    scene = Scene(pipelines := Behaving(seen), steps=LOOP)
+    await ran(scene, 1, mode="fanout", shard_attempt=2, attempt=2)
+    assert pipelines.jobs[0].visit_attempt > 2
+
+
 async def test_rows_stop_starting_when_their_values_are_large_enough() -> None:
     async def run(_job: Job, _journal: Journal, _hold: Hold) -> RowResult:
         return RowResult(status="ok", value="x" * 100)
@@ -185,3 +191,17 @@ async def test_a_frame_beats_as_often_as_its_policy_says() -> None:
 def test_what_a_frame_says_of_its_rows_survives_the_wire() -> None:
     work = frame([0], after=(OLD,), kept=KEPT, visit_attempt=2, bytes_max=5, heartbeat_seconds=1.5)
     assert msgspec.json.decode(msgspec.json.encode(work), type=type(work)) == work
+
+
+async def test_a_shard_that_is_tried_again_adopts_what_its_tries_have_done() -> None:
+    """Each try has a journal; that of a try that was reported as failed leaves nothing in doubt."""
+    scene = Scene(pipelines := Behaving(seen), steps=LOOP)
+    first = JournalEntry(row=0, rows=1), JournalEntry(row=0, call=PAID)
+    ended = JournalEntry(row=0, has_ended=True)
+    await scene.journal.append(EXECUTION, FrameId("f1"), [*first, ended])
+
+    await ran(scene, rows=1, mode="fanout", attempt=2, shard_attempt=2)
+
+    (job,) = pipelines.jobs
+    assert dict(job.journal) == {("pay", 1): PAID}
+    assert not job.has_predecessor

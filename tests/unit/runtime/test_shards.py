@@ -5,6 +5,7 @@ import pytest
 
 from noetl.domain.events.values import Failure
 from noetl.domain.work import FrameReport, FrameWork
+from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.testing.desk_words import beat, count, ended, said_to, types, worker
 from tests.unit.runtime.desk_scene import ATTEMPTS_MAX, LEASE_SECONDS, WORKER, Scene
 
@@ -160,3 +161,25 @@ async def test_a_heartbeat_keeps_a_shard(scene: Scene) -> None:
 
     assert count(await scene.events(execution), "frame.abandoned") == 0
     assert count(await scene.events(execution), "loop.shard.done") == 1
+
+
+async def test_a_cancelled_fan_out_is_taken_up_where_it_was(scene: Scene) -> None:
+    execution = await scene.start(TEXT)
+    first, second = await scene.claim(2)
+    await scene.finish(first, "a")
+    assert isinstance(second, FrameWork)
+    await scene.report(failed(second))
+    await scene.cancel(execution)
+    scene.brought.clear()
+
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    works = await scene.claim(10)
+
+    assert sorted(work.first_index for work in works if isinstance(work, FrameWork)) == [1, 2]
+    (again,) = [work for work in works if isinstance(work, FrameWork) and work.first_index == 1]
+    assert again.after == (second.frame_id, f"{second.frame_id}.2"), "its journals still hold"
+    for work in works:
+        await scene.finish(work, "b")
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+    done = [each.shard_id for each in await scene.of(execution, "loop.shard.done")]
+    assert sorted(done) == ["0", "1", "2"]
