@@ -12,8 +12,13 @@ import re
 import sys
 from collections import OrderedDict
 
-from counts import DOMAINS, page_count, record_count
+from counts import (  # type: ignore[import-not-found]  # beside this file, when it is run
+    DOMAINS,
+    page_count,
+    record_count,
+)
 
+PORT = 8764
 ANSWERS_KEPT_MAX = 10_000
 _REQUEST_LINE = re.compile(rb"GET (?P<path>[^ ?]+)(?:\?(?P<query>[^ ]*))? HTTP/1\.[01]\r\n")
 _PAGE = re.compile(rb"(?:^|&)page=(\d+)")
@@ -134,7 +139,9 @@ async def serve(port: int, delay: float) -> None:
 
 if __name__ == "__main__":
     chosen = [int(argument) for argument in sys.argv[1:]]
+    port = chosen[0] if chosen else PORT
+    delay_ms = chosen[1] if len(chosen) > 1 else 0
     try:
-        asyncio.run(serve(*[*chosen, 8764, 0][:1], (chosen[1:] or [0])[0] / 1000))
+        asyncio.run(serve(port, delay_ms / 1000))
     except KeyboardInterrupt:
         sys.exit(0)
