@@ -72,13 +72,13 @@ async def test_a_process_that_serves_sweeps_every_half_minute(settings: Settings
 
 async def test_a_region_of_the_living_stays(settings: Settings) -> None:
     shared = open_shared_memory(settings)
-    hint = shared.share(key_of(b"alive"), offered(b"alive"))
-    assert hint is not None
+    assert shared.offer(key_of(b"alive"), offered(b"alive"))
     try:
         async with open_results(settings, MemoryObjectStore()):
             assert shared.stats().entries == 1
     finally:
-        (FOLDER / hint.shm_name).unlink()
+        for path in files_of(settings):
+            path.unlink()
 
 
 async def test_where_nothing_is_shared_nothing_is_left_in_shared_memory(

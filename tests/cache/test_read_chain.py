@@ -90,14 +90,15 @@ async def test_shared_memory_is_not_kept_beyond_its_lease(layers: Layers, scratc
     assert layers.memory.get(key_of(data)) is None
 
 
-async def test_a_hint_of_another_node_costs_nothing(layers: Layers, scratch: Path) -> None:
+async def test_a_region_of_another_node_costs_nothing(layers: Layers, scratch: Path) -> None:
     data = sample(100)
-    hint = layers.shared.share(key_of(data), offered(data, LEASE_END))
-    options = SharedMemoryOptions(home_id="home", node_id="other", folder=scratch)
+    layers.shared.offer(key_of(data), offered(data, LEASE_END))
+    folder = scratch.parent / "shm"
+    options = SharedMemoryOptions(home_id="home", node_id="other", folder=folder)
     elsewhere = SharedMemoryResultCache(options, utc_now)
     chain = chain_over([elsewhere], Shelf(data), scratch)
 
-    found = await chain.read(key_of(data), NAME, hint)
+    found = await chain.read(key_of(data), NAME)
 
     assert (bytes(found.view), found.layer) == (data, "object_store")
     assert elsewhere.stats().misses == {"foreign_node": 1}

@@ -2,15 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from noetl.adapters.cache.region import HEADER
 from noetl.adapters.cache.shared_memory import SharedMemoryResultCache
 from noetl.kernel.instant import Instant
-from noetl.ports.result_cache import IpcHint, Offering
+from noetl.ports.result_cache import Offering
 from noetl.testing.compliance.result_cache import bytes_of
 from tests.cache.held_clock import HeldClock
 from tests.cache.shared_scene import DATA, KEY, SIZE, opened
@@ -31,7 +29,7 @@ def only_region(folder: Path) -> Path:
     return region
 
 
-def shared(cache: SharedMemoryResultCache, lease_end: Instant | None = None) -> IpcHint:
+def shared(cache: SharedMemoryResultCache, lease_end: Instant | None = None) -> None:
     offering = Offering(
         view=memoryview(DATA),
         media_type="application/vnd.apache.arrow.file",
@@ -39,13 +37,11 @@ def shared(cache: SharedMemoryResultCache, lease_end: Instant | None = None) -> 
         row_count=7,
         lease_expires_at=lease_end,
     )
-    hint = cache.share(KEY, offering)
-    assert hint is not None
-    return hint
+    assert cache.offer(KEY, offering)
 
 
-def reason_of_miss(cache: SharedMemoryResultCache, hint: IpcHint | None = None) -> str:
-    assert cache.get(KEY, hint) is None
+def reason_of_miss(cache: SharedMemoryResultCache) -> str:
+    assert cache.get(KEY) is None
     (reason,) = cache.stats().misses
     return reason
 
@@ -53,20 +49,9 @@ def reason_of_miss(cache: SharedMemoryResultCache, hint: IpcHint | None = None) 
 def test_a_region_is_named_after_home_execution_and_frame(
     cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
 ) -> None:
-    hint = shared(cache, clock.later(60))
+    shared(cache, clock.later(60))
 
-    assert only_region(tmp_path).name == hint.shm_name
-    assert hint.shm_name.startswith("noetl-home-42-0-")
-    assert hint == IpcHint(
-        shm_name=hint.shm_name,
-        byte_length=len(DATA),
-        producer=str(os.getpid()),
-        node_id="node",
-        lease_expires_at=clock.later(60),
-        media_type="application/vnd.apache.arrow.file",
-        schema_digest="s" * 64,
-        row_count=7,
-    )
+    assert only_region(tmp_path).name.startswith("noetl-home-42-0-")
 
 
 def test_the_payload_lies_behind_the_header_as_it_is(
@@ -79,34 +64,6 @@ def test_the_payload_lies_behind_the_header_as_it_is(
     assert content[:8] == b"NOETLIPC"
     assert content[HEADER.size :] == DATA
     assert only_region(tmp_path).stat().st_mode & 0o777 == 0o600
-
-
-def test_a_hint_leads_to_the_bytes(cache: SharedMemoryResultCache) -> None:
-    hint = shared(cache)
-
-    assert bytes_of(cache.get(KEY, hint)) == DATA
-    slashed = msgspec.structs.replace(hint, shm_name=f"/{hint.shm_name}")
-    assert bytes_of(cache.get(KEY, slashed)) == DATA
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"node_id": "other"}, "foreign_node"),
-        ({"lease_expires_at": Instant("2020-01-01T00:00:00.000000Z")}, "expired"),
-        ({"schema_digest": "t" * 64}, "schema"),
-        ({"shm_name": "noetl-home-../../etc/passwd"}, "name"),
-        ({"shm_name": "/etc/passwd"}, "name"),
-        ({"shm_name": "noetl-other-42-0-1"}, "name"),
-        ({"shm_name": "noetl-home-42-0-1"}, "absent"),
-    ],
-)
-def test_a_hint_that_does_not_fit_is_a_miss(
-    cache: SharedMemoryResultCache, change: dict[str, Any], reason: str
-) -> None:
-    hint = shared(cache)
-
-    assert reason_of_miss(cache, msgspec.structs.replace(hint, **change)) == reason
 
 
 @pytest.mark.parametrize(
@@ -186,15 +143,14 @@ def test_a_region_removed_under_a_reader_stays_readable(
 def test_a_region_is_read_until_its_lease_and_the_grace_are_over(
     cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
 ) -> None:
-    hint = shared(cache, clock.later(60))
+    shared(cache, clock.later(60))
     clock.pass_seconds(89.9)
-    assert cache.get(KEY, hint) is not None
+    assert cache.get(KEY) is not None
     assert cache.sweep() == 0
 
     clock.pass_seconds(0.1)
 
     assert reason_of_miss(cache) == "expired"
-    assert reason_of_miss(cache, hint) == "expired"
     assert cache.sweep() == 1
     assert list(tmp_path.glob("noetl-home-*")) == []
 

@@ -22,19 +22,6 @@ class CacheKey(msgspec.Struct, frozen=True, kw_only=True):
     frame: str = "0"
 
 
-class IpcHint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a copy lies in the shared memory of a node. Never the only copy."""
-
-    shm_name: str
-    byte_length: int
-    producer: str
-    node_id: str
-    lease_expires_at: Instant
-    media_type: str
-    schema_digest: str | None = None
-    row_count: int | None = None
-
-
 class CachedBytes(NamedTuple):
     """Bytes to read and not to write. They stay as they are while somebody holds the view."""
 
@@ -99,7 +86,7 @@ class ResultCache(Protocol):
         """Whether it answers at once, without files."""
         ...
 
-    def get(self, key: CacheKey, hint: IpcHint | None = None, /) -> CachedBytes | None: ...
+    def get(self, key: CacheKey, /) -> CachedBytes | None: ...
 
     def offer(self, key: CacheKey, offering: Offering, /) -> bool:
         """Whether the bytes were admitted, or had been before."""

@@ -13,7 +13,7 @@ from typing import TypeVar, TypeVarTuple
 import msgspec
 
 from noetl.kernel.errors import NoETLError, StoreUnavailable
-from noetl.ports.result_cache import CachedBytes, CacheKey, IpcHint, Offering, ResultCache
+from noetl.ports.result_cache import CachedBytes, CacheKey, Offering, ResultCache
 from noetl.results.local_file import LocalFiles
 from noetl.results.places import TROUBLE, ObjectSource, Place, Places, most_telling, only
 from noetl.results.receiving import Receiving
@@ -69,9 +69,7 @@ class ReadChain:
         self._reads = self._joined = self._fallbacks = self._fetched_bytes = 0
         self._found: Counter[str] = Counter()
 
-    async def read(
-        self, key: CacheKey, object_key: str, hint: IpcHint | None = None
-    ) -> CachedBytes:
+    async def read(self, key: CacheKey, object_key: str) -> CachedBytes:
         """The bytes. PayloadCorrupt when the store has others; what the store raises comes out."""
         self._reads += 1
         for layer in self._near:
@@ -81,7 +79,7 @@ class ReadChain:
                 return found
         flight = self._flights.get(key)
         if flight is None:
-            flight = self._take_off(key, object_key, hint)
+            flight = self._take_off(key, object_key)
         else:
             self._joined += 1
         flight.askers += 1
@@ -111,8 +109,8 @@ class ReadChain:
             task.cancel()
         await asyncio.gather(*tasks, *self._fills, return_exceptions=True)
 
-    def _take_off(self, key: CacheKey, object_key: str, hint: IpcHint | None) -> _Flight:
-        flight = _Flight(asyncio.create_task(self._find(key, object_key, hint)))
+    def _take_off(self, key: CacheKey, object_key: str) -> _Flight:
+        flight = _Flight(asyncio.create_task(self._find(key, object_key)))
         self._flights[key] = flight
         flight.task.add_done_callback(lambda _: self._land(key, flight))
         flight.task.add_done_callback(_look_at)  # an error that nobody waited for is no news
@@ -122,8 +120,8 @@ class ReadChain:
         if self._flights.get(key) is flight:
             del self._flights[key]
 
-    async def _find(self, key: CacheKey, object_key: str, hint: IpcHint | None) -> CachedBytes:
-        found, depth = await _in_thread(self._look, key, hint)
+    async def _find(self, key: CacheKey, object_key: str) -> CachedBytes:
+        found, depth = await _in_thread(self._look, key)
         if found is None:
             self._fallbacks += 1
             return await self._from_source(key, object_key)
@@ -133,9 +131,9 @@ class ReadChain:
             self._fill_later(key, offering, self._far[:depth])
         return found
 
-    def _look(self, key: CacheKey, hint: IpcHint | None) -> tuple[CachedBytes | None, int]:
+    def _look(self, key: CacheKey) -> tuple[CachedBytes | None, int]:
         for depth, layer in enumerate(self._far):
-            found = layer.get(key, hint)
+            found = layer.get(key)
             if found is not None:
                 return found, depth
         return None, len(self._far)

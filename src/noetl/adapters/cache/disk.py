@@ -18,7 +18,7 @@ from noetl.adapters.cache.producer import boot_id
 from noetl.adapters.cache.region import micros, scope_digest
 from noetl.adapters.cache.tally import Tally
 from noetl.kernel.instant import Instant
-from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, IpcHint, Offering
+from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, Offering
 from noetl.results.mapping import mapped
 
 LAYER = "disk"
@@ -56,7 +56,7 @@ class DiskResultCache:
         self._boot = (boot_id() if boot is None else boot) or "unknown"
         self._tally = Tally(LAYER, budget_bytes)
 
-    def get(self, key: CacheKey, _hint: IpcHint | None = None, /) -> CachedBytes | None:
+    def get(self, key: CacheKey, /) -> CachedBytes | None:
         try:
             found = self._map(key) if self._budget_bytes else "disabled"
         except FileNotFoundError:

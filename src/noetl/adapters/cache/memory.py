@@ -7,7 +7,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from noetl.adapters.cache.tally import Tally
-from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, IpcHint, Offering
+from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, Offering
 
 LAYER = "memory"
 BUDGET_BYTES = 512 * 1024 * 1024
@@ -23,7 +23,7 @@ class MemoryResultCache:
         self._lock = Lock()
         self._tally = Tally(LAYER, budget_bytes)
 
-    def get(self, key: CacheKey, _hint: IpcHint | None = None, /) -> CachedBytes | None:
+    def get(self, key: CacheKey, /) -> CachedBytes | None:
         with self._lock:
             found = self._entries.get(key)
             if found is not None:

@@ -63,16 +63,13 @@ class RegionFolder:
         self._budget_bytes = budget_bytes
 
     def name(self, key: CacheKey) -> str:
-        """Computed, so that who has the key needs no hint."""
+        """Computed, so that who has the key needs nothing else."""
         owner = f"{key.tenant_id}\0{key.organization_id}\0{key.sha256}"
         sequence = hashlib.sha256(owner.encode()).hexdigest()[:16]
         return f"{self._prefix}{_segment(key.execution_id)}-{_segment(key.frame)}-{sequence}"
 
-    def path(self, name: str) -> Path | None:
-        """Where a region of that name lies; a hint from outside must not lead elsewhere."""
-        bare = name.removeprefix("/")
-        good = bare.startswith(self._prefix) and "/" not in bare and not bare.endswith(PART)
-        return self._folder / bare if good else None
+    def path(self, key: CacheKey) -> Path:
+        return self._folder / self.name(key)
 
     def sizes(self) -> list[int]:
         with locked(self._lock_path):  # or what goes and what comes would both count

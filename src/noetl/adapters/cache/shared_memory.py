@@ -21,8 +21,8 @@ from noetl.adapters.cache.region import HEADER, LEASE, LEASE_OFFSET, Region
 from noetl.adapters.cache.region_folder import RegionFolder, open_region
 from noetl.adapters.cache.tally import Tally
 from noetl.domain.payload import is_digest
-from noetl.kernel.instant import Instant, plus
-from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, IpcHint, Offering
+from noetl.kernel.instant import Instant
+from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, Offering
 from noetl.results.mapping import mapped
 
 LAYER = "shared_memory"
@@ -57,8 +57,8 @@ class SharedMemoryResultCache:
         self._missed: OrderedDict[str, tuple[int, int]] = OrderedDict()  # the last two times
         self._lock = Lock()
 
-    def get(self, key: CacheKey, hint: IpcHint | None = None, /) -> CachedBytes | None:
-        found = self._attach(key, hint)
+    def get(self, key: CacheKey, /) -> CachedBytes | None:
+        found = self._attach(key)
         if isinstance(found, CachedBytes):
             self._tally.hit()
             return found
@@ -67,28 +67,16 @@ class SharedMemoryResultCache:
         return None
 
     def offer(self, key: CacheKey, offering: Offering, /) -> bool:
-        return self.share(key, offering) is not None
-
-    def share(self, key: CacheKey, offering: Offering) -> IpcHint | None:
-        """Put a copy where the node's other processes find it; the hint says where."""
+        """Put a copy where the node's other processes find it: its name follows from the key."""
         try:
             refusal = self._share(key, offering)
         except OSError as error:
             refusal = "no_space" if error.errno in _NO_SPACE else "failed"
         if refusal is not None:
             self._tally.refused(refusal)
-            return None
+            return False
         self._tally.admitted()
-        return IpcHint(
-            shm_name=self._folder.name(key),
-            byte_length=key.byte_length,
-            producer=str(os.getpid()),
-            node_id=self._options.node_id,
-            lease_expires_at=offering.lease_expires_at or self._now(),
-            media_type=offering.media_type,
-            schema_digest=offering.schema_digest,
-            row_count=offering.row_count,
-        )
+        return True
 
     def sweep(self) -> int:
         """Remove what is over and what dead producers left; on start, and now and then."""
@@ -106,41 +94,26 @@ class SharedMemoryResultCache:
             sizes = []
         return self._tally.stats(bytes_in_use=sum(sizes), entries=len(sizes))
 
-    def _attach(self, key: CacheKey, hint: IpcHint | None) -> CachedBytes | str:
+    def _attach(self, key: CacheKey) -> CachedBytes | str:
         if not self._options.budget_bytes:
             return "disabled"
-        if hint is not None and (reason := self._hint_unusable(hint)):
-            return reason
-        path = self._folder.path(self._folder.name(key) if hint is None else hint.shm_name)
-        if path is None:
-            return "name"
         try:
-            descriptor = open_region(path)
+            descriptor = open_region(self._folder.path(key))
         except FileNotFoundError:
             return "absent"
         except OSError:
             return "failed"
         try:
-            return self._map(descriptor, key, hint)
+            return self._map(descriptor, key)
         except (OSError, ValueError):  # no more mappings, or a file that shrank
             return "failed"
         finally:
             os.close(descriptor)
 
-    def _hint_unusable(self, hint: IpcHint) -> str | None:
-        if hint.node_id != self._options.node_id:
-            return "foreign_node"
-        if plus(hint.lease_expires_at, seconds=self._options.grace_seconds) <= self._now():
-            return "expired"
-        return None
-
-    def _map(self, descriptor: int, key: CacheKey, hint: IpcHint | None) -> CachedBytes | str:
+    def _map(self, descriptor: int, key: CacheKey) -> CachedBytes | str:
         region = self._usable(descriptor, key)
         if isinstance(region, str):
             return region
-        expected = hint.schema_digest if hint is not None else None
-        if expected is not None and region.schema != regions.text_digest(expected):
-            return "schema"
         view = mapped(descriptor, region.byte_length, region.data_offset)
         self._touch(descriptor)
         return CachedBytes(view, LAYER, borrowed=True)
@@ -210,12 +183,9 @@ class SharedMemoryResultCache:
 
     def _extended(self, key: CacheKey, wanted: Region) -> bool:
         """Whether the bytes are there already; then a later lease takes the place of theirs."""
-        path = self._folder.path(self._folder.name(key))
         try:
-            descriptor = open_region(path, os.O_RDWR) if path is not None else None
+            descriptor = open_region(self._folder.path(key), os.O_RDWR)
         except FileNotFoundError:
-            return False
-        if descriptor is None:
             return False
         try:
             there = self._usable(descriptor, key)
