@@ -176,6 +176,23 @@ def test_of_other_homes_a_sweep_takes_only_what_is_over(tmp_path: Path, clock: H
     assert others.stats().entries == 0
 
 
+def test_the_last_region_takes_the_lock_along(
+    cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
+) -> None:
+    others = opened(tmp_path, clock, home_id="gone")
+    shared(others)
+    shared(cache)
+    assert cache.sweep() == 0
+    assert len(list(tmp_path.glob("*.lock"))) == 2
+
+    clock.pass_seconds(10_000)
+
+    assert cache.sweep() == 2
+    assert list(tmp_path.iterdir()) == []
+    shared(cache)
+    assert bytes_of(cache.get(KEY)) == DATA
+
+
 def test_what_another_home_has_in_another_form_is_left_alone(
     tmp_path: Path, clock: HeldClock
 ) -> None:

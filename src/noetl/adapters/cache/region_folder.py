@@ -5,17 +5,19 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from noetl.adapters.cache.folder_lock import locked
+from noetl.adapters.cache.folder_lock import drop_lock, locked
 from noetl.adapters.cache.producer import is_dead
 from noetl.adapters.cache.region import HEADER, Region, unpack
 from noetl.ports.result_cache import CacheKey
 
 PREFIX = "noetl-"
 PART = ".part"
+LOCK = ".lock"
 
 _NAME_CHARACTERS_MAX = 40
 _MICROS_PER_SECOND = 1_000_000
@@ -59,7 +61,7 @@ class RegionFolder:
     def __init__(self, folder: Path, home_id: str, budget_bytes: int) -> None:
         self._folder = folder
         self._prefix = f"{PREFIX}{_segment(home_id)}-"
-        self._lock_path = folder / f"{PREFIX}{_segment(home_id)}.lock"
+        self._lock_path = folder / f"{PREFIX}{_segment(home_id)}{LOCK}"
         self._budget_bytes = budget_bytes
 
     def name(self, key: CacheKey) -> str:
@@ -72,6 +74,8 @@ class RegionFolder:
         return self._folder / self.name(key)
 
     def sizes(self) -> list[int]:
+        if not any(self.listed()):
+            return []
         with locked(self._lock_path):  # or what goes and what comes would both count
             return [each.size for each in self.listed()]
 
@@ -115,10 +119,21 @@ class RegionFolder:
             return region.valid_micros <= now_micros or is_dead(region.producer)
 
         removed = self._sweep_others(now_micros)
-        if not any(self.listed()):
-            return removed  # and no lock is left behind where nothing is ever shared
-        with locked(self._lock_path):
-            return removed + _unlink([each for each in self.listed() if is_over(each)])
+        if any(self.listed()):
+            with locked(self._lock_path):
+                removed += _unlink([each for each in self.listed() if is_over(each)])
+        self._drop_locks()
+        return removed
+
+    def _drop_locks(self) -> None:
+        """The last region of a home takes the lock of the home along."""
+        for each in self.listed(PREFIX):
+            if each.path.name.endswith(LOCK):
+                regions = f"{each.path.name.removesuffix(LOCK)}-"
+                drop_lock(each.path, partial(self._has_any, regions))
+
+    def _has_any(self, prefix: str) -> bool:
+        return any(self.listed(prefix))
 
     def _sweep_others(self, now_micros: int) -> int:
         """A home that is gone sends nobody: what is over goes, whosever it was. Whether those who
