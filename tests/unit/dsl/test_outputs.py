@@ -43,6 +43,17 @@ def test_a_hint_for_other_engines_is_accepted_with_a_warning(output: str, messag
     assert problem.startswith(f"warning: {message}")
 
 
+@pytest.mark.parametrize(
+    "output",
+    ["{output_select: ['rows[0].x']}", "{select: [{path: 'rows[0].x', as: x}, rows.x]}"],
+)
+def test_a_selected_item_of_a_list_is_told_to_be_nothing(output: str) -> None:
+    (problem,) = about(output)
+
+    assert problem.startswith("warning: 'rows[0].x' selects nothing")
+    assert problem.endswith("write 'rows'")
+
+
 @pytest.mark.parametrize("output", ["{store: {compression: none}}", "{scope: execution}"])
 def test_what_says_how_it_is_anyway_needs_no_warning(output: str) -> None:
     assert about(output) == []

@@ -45,14 +45,24 @@ def selections(node: Node | None, problems: Problems) -> tuple[Selection, ...]:
     made = []
     for each in node.nodes if isinstance(node, Items) else ():
         if isinstance(each, Scalar) and isinstance(each.value, str):
+            _warn_of_items(each, each.value, problems)
             made.append(Selection(path=each.value, name=each.value.rpartition(".")[2]))
             continue
         fields = read(each, SELECTION, problems)
         path = fields.text("path") if fields is not None else None
         if fields is not None and path is not None:
+            _warn_of_items(fields.values["path"], path, problems)
             name = fields.text("as") or path.rpartition(".")[2]
             made.append(Selection(path=path, name=name))
     return tuple(made)
+
+
+def _warn_of_items(node: Node, path: str, problems: Problems) -> None:
+    """A path goes through names only: no field is ever found behind a bracket."""
+    if "[" in path:
+        message = f"{path!r} selects nothing: a path has names with dots, and no items of lists"
+        fix = f"write {path.partition('[')[0]!r}" if not path.startswith("[") else "remove it"
+        problems.warning(node, message, fix)
 
 
 def _store(fields: Fields, problems: Problems) -> ResultStore:
