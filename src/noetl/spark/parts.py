@@ -24,8 +24,8 @@ from noetl.results.tabular import TablePath
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
 from noetl.spark.object_place import ObjectPlace, with_objects
 
-INLINE_BYTES_MAX = 32 * 1024
-"""Of a share, as Arrow."""
+SHARE_IN_ANSWER_BYTES_MAX = 32 * 1024
+"""Up to here, as Arrow, a task answers with the rows of its share; more of them are an object."""
 
 
 class PartsJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ def part_of(job: PartsJob, batches: Iterable[Any], partition: int, attempt: int)
             continue
         first.append(batch)
         size += batch.nbytes
-        if size > INLINE_BYTES_MAX:
+        if size > SHARE_IN_ANSWER_BYTES_MAX:
             name = msgspec.structs.replace(
                 parse_result_name(job.parts), frame=partition, attempt=attempt + 1
             )
