@@ -69,7 +69,7 @@ async def main(what: str, home: str, execution: str) -> None:
     async with open_platform(settings, create=False) as platform:
         mortal = dying(platform, settings.payload_path)
         if what == "gc":
-            collector = result_collector(settings, mortal)
+            collector = result_collector(mortal)
             await collector.collect(settings.scope, CollectionRequest(dry_run=False))
             return
         async with open_repairs(settings, mortal) as repairs:

@@ -19,11 +19,14 @@ COMES_BACK = {
     "each@1": "log",
     "pair%3Afirst/0/0/1@1": "step",
     "pair/0/0/1@1": "run",
+    "piped/0/0/1@1": "run",
+    "piped%3Amade/0/0/1@1": "run",
 }
 STAYS_LOST = {
     "playbook.initialized application/yaml": NO_COPY,
     "told/0/0/1@1": EFFECTS,
     "seen/0/0/1@1": TIME,
+    "piped%3Arows/0/0/1@1": EFFECTS,
 }
 
 

@@ -94,6 +94,29 @@ workflow:
         input: {one: "{{ first.text }}", other: "{{ second.text }}"}
         code: |
           result = {"length": len(one) + len(other)}
+    next: piped
+
+  - step: piped
+    desc: Tables that only the step's own result names, and no event.
+    tool:
+      - name: made
+        kind: python
+        effects: none
+        code: |
+          import pyarrow as pa
+          ids = pa.array(range(600000), pa.int64())
+          result = {"rows": iter([pa.record_batch({"id": ids, "same": ids})])}
+      - name: rows
+        desc: A call of a function that nobody knows counts as an effect.
+        kind: duckdb
+        query: SELECT range AS id, range * 2 AS twice FROM range(600000)
+      - name: counted
+        kind: python
+        effects: none
+        tables: arrow
+        input: {rows: "{{ rows.rows }}", made: "{{ made.rows }}"}
+        code: |
+          result = {"count": rows.num_rows + made.num_rows}
     next: seen
 
   - step: seen

@@ -49,7 +49,7 @@ async def hold(scene: Scene, *added: str) -> None:
 
 async def collect(scene: Scene, request: CollectionRequest) -> CollectionReport:
     async with scene.platform() as platform:
-        collector = result_collector(scene.settings, platform)
+        collector = result_collector(platform)
         return await collector.collect(scene.settings.scope, request)
 
 
@@ -88,8 +88,7 @@ async def test_a_compacted_execution_is_alive(run: Scene) -> None:
         collected = Collected(
             log=platform.log,
             projections=platform.projections,
-            objects=platform.objects,
-            placement=run.settings.placement,
+            results=platform.results,
             clock=SystemClock(),
             is_archived=is_archived,
         )

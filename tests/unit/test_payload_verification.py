@@ -2,8 +2,11 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
+
 from noetl.domain.events import PlaybookCompleted, StepEntered
 from noetl.domain.events.envelope import Draft, RecordedEvent
+from noetl.domain.events.values import Result
 from noetl.domain.log import EMPTY_STREAM, StoredEvent
 from noetl.domain.naming.result_name import ResultName
 from noetl.domain.payload import PayloadReference
@@ -11,6 +14,7 @@ from noetl.kernel.ids import StepName
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.ports.payload_store import PayloadStore
+from noetl.results.tiers import encode
 from noetl.runtime.payload_verification import PayloadVerification, verify_payloads
 from noetl.testing.histories import History, execution_ids, source_of
 from noetl.wire.codec import open_stored, seal
@@ -125,3 +129,29 @@ async def test_another_tenants_payload_is_not_even_read() -> None:
 
     assert [fact.error for fact in found.facts] == ["payload_of_another_scope"]
     assert store.reads == 0
+
+
+async def test_a_table_that_only_a_result_names_is_verified_with_it() -> None:
+    store = MemoryPayloadStore()
+    results = memory_results(store)
+    step = ResultName(
+        tenant="default", project="default", execution_id=EXECUTION, step=StepName("load")
+    )
+    inner = await results.stage_rows(
+        msgspec.structs.replace(step, task="made"), {"rows": [{"n": 1}, {"n": 2}]}
+    )
+    nested = {"at": ["value"], "keys": ["rows"], "reference": msgspec.to_builtins(inner)}
+    outer = await results.stage(step, encode({"stored": [nested], "value": None}))
+    ended = PlaybookCompleted(result=Result(status="ok", reference=outer))
+    drafts = [History(EXECUTION).draft(ended)]
+
+    sound = await verify_payloads(recorded_from(drafts), results)
+    assert [fact.uri for fact in sound.facts] == [outer.uri, inner.uri]
+    assert (sound.summary.all_resolved, sound.summary.unique_refs) == (True, 2)
+
+    for facts in await results.objects.list_objects(""):
+        if "made" in facts.key:
+            await results.objects.delete(facts.key)
+    lost = await verify_payloads(recorded_from(drafts), results)
+    assert [fact.error for fact in lost.facts] == [None, "payload_missing"]
+    assert not lost.summary.all_resolved

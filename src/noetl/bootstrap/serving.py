@@ -105,7 +105,7 @@ def api_services(engine: Engine) -> ApiServices:
         journal=engine.journal,
         executions=Executions(platform.log, platform.projections, platform.results),
         replay=Replay(platform.log, platform.snapshots),
-        collector=result_collector(engine.settings, platform),
+        collector=result_collector(platform),
         repairs=partial(open_repairs, engine.settings, platform),
         metrics=Metrics(watched),
         following=Following(engine.coordinator, platform.log),

@@ -97,7 +97,7 @@ async def _verify(executions: tuple[ExecutionId, ...] | None, repair: bool) -> V
 async def _collect(request: CollectionRequest) -> CollectionReport:
     settings = load_settings()
     async with open_platform(settings, create=False) as platform:
-        return await result_collector(settings, platform).collect(settings.scope, request)
+        return await result_collector(platform).collect(settings.scope, request)
 
 
 def _print_verification(found: Verification, repair: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from noetl.kernel import canonical_json
+from noetl.results.nested import STORED
 from noetl.results.tabular import TablePath, bytes_min, find_table, rows_at, without_table
 from noetl.templates.recorded import INLINE_BYTES_MAX
 
@@ -63,8 +64,13 @@ def decide_tier(
 ) -> Inline | Feather | Json:
     """By the bytes of canonical JSON: the budget first, then whether it is mostly a table.
 
+    What names stored tables is JSON: who looks for the names reads no tables, and lists of
+    records that are left in it are none that anybody asks for as a table.
+
     Raises NotFinite, ValueNotPlain.
     """
+    if STORED in content:
+        return Json(canonical_json.encode(content))
     table = find_table(content)
     if table is not None:
         # A large table is known by its size alone; writing it as JSON to be sure takes longer.

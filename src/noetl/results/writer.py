@@ -58,8 +58,7 @@ class ResultWriter:
             return msgspec.structs.replace(value.recorded, status=status)
         content = content_of(value)
         kept = without_tables(content)
-        # What names stored tables is stored: whoever reads it then looks them up.
-        encoded = await _encoded(kept, inline_bytes_max if kept is content else 0)
+        encoded = await _encoded(kept, inline_bytes_max)
         if encoded.tier == "inline":
             self.counts.stage("inline", len(encoded.data))
             return Result(status=status, context=content)

@@ -5,8 +5,9 @@ producer that could not store it, is made good while some node still has the byt
 a page that was checked and not noted is checked again. Runs once, where the log is held.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import msgspec
 
@@ -17,12 +18,14 @@ from noetl.domain.naming.result_name import is_result_uri
 from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery, ProjectionRecord
 from noetl.domain.read_models import NO_TENANT, SCOPES
 from noetl.kernel import canonical_json
+from noetl.kernel.errors import PayloadError
 from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.results.filling import DAMAGED, MISSING, fill
 from noetl.results.store import ResultStore
+from noetl.results.within import named_within
 from noetl.runtime.log_cursor import load_cursor
 from noetl.runtime.payload_verification import payloads_named_by
 from noetl.wire.codec import open_stored
@@ -31,6 +34,8 @@ CONSUMER = "result_materializer"
 
 UNFILLED = "unfilled_result"
 """The read model of results that the store lacks or has damaged, and of those it lacked once."""
+
+LACKING = (MISSING, DAMAGED)
 
 CHECKED_MAX = 10_000
 """Names remembered as there: several events name one result."""
@@ -77,10 +82,12 @@ class Materializer:
                 outcome = await self._fill(scope, known.reference)
                 if outcome == known.outcome:
                     continue
-                filled += outcome != DAMAGED
                 again = msgspec.structs.replace(known, outcome=outcome)
-                newer = msgspec.structs.replace(record, version=record.version + 1)
-                await self._projections.save([_noted(newer, again)])
+                records = [_noted(_newer(record, known.reference), again)]
+                if outcome not in LACKING:
+                    filled += 1
+                    records += await self._inside(scope, record, known)
+                await self._projections.save(records)
         return filled
 
     async def unfilled(self, scope: Scope) -> list[UnfilledResult]:
@@ -91,13 +98,37 @@ class Materializer:
     async def _looked_at(self, stored: StoredEvent) -> AsyncIterator[ProjectionRecord]:
         recorded = open_stored(stored)
         for reference in payloads_named_by(recorded):
-            if reference.uri in self._checked or not is_result_uri(reference.uri):
+            async for lacking, outcome in self._filled(recorded.envelope.scope, reference):
+                yield _record(recorded, stored, lacking, outcome)
+
+    async def _filled(
+        self, scope: Scope, reference: ResultReference
+    ) -> AsyncIterator[tuple[ResultReference, str]]:
+        """It, and then what is named inside of it; those come that the store lacks."""
+        pending = deque([reference])
+        while pending:
+            each = pending.popleft()
+            if each.uri in self._checked or not is_result_uri(each.uri):
                 continue
-            outcome = await self._fill(recorded.envelope.scope, reference)
-            if outcome in (MISSING, DAMAGED):
-                yield _record(recorded, stored, reference, outcome)
-            else:
-                self._remember(reference.uri)
+            outcome = await self._fill(scope, each)
+            if outcome in LACKING:
+                yield each, outcome
+                continue
+            self._remember(each.uri)
+            with suppress(PayloadError):  # damaged or unreadable: for verification to tell
+                pending += await named_within(self._results, scope, each)
+
+    async def _inside(
+        self, scope: Scope, record: ProjectionRecord, known: UnfilledResult
+    ) -> list[ProjectionRecord]:
+        """What the store lacks of that which a result names that is back."""
+        found: list[ProjectionRecord] = []
+        with suppress(PayloadError):
+            for reference in await named_within(self._results, scope, known.reference):
+                async for lacking, outcome in self._filled(scope, reference):
+                    inner = msgspec.structs.replace(known, reference=lacking, outcome=outcome)
+                    found.append(_noted(_newer(record, lacking), inner))
+        return found
 
     async def _fill(self, scope: Scope, reference: ResultReference) -> str:
         outcome = await fill(self._results, scope, reference)
@@ -142,11 +173,10 @@ def _record(
         outcome=outcome,
         reference=reference,
     )
-    digest = canonical_json.sha256_hex(reference.uri.encode())
     first = ProjectionRecord(
         scope=envelope.scope,
         projection_type=UNFILLED,
-        projection_id=f"{envelope.execution_id}/{digest}",
+        projection_id=_id_of(envelope.execution_id, reference),
         execution_id=envelope.execution_id,
         version=stored.position,
         position=stored.position,
@@ -155,6 +185,16 @@ def _record(
         checksum="",
     )
     return _noted(first, unfilled)
+
+
+def _newer(record: ProjectionRecord, reference: ResultReference) -> ProjectionRecord:
+    """Of this result, which need not be the one that the record was about."""
+    projection_id = _id_of(record.execution_id, reference)
+    return msgspec.structs.replace(record, projection_id=projection_id, version=record.version + 1)
+
+
+def _id_of(execution: ExecutionId, reference: ResultReference) -> str:
+    return f"{execution}/{canonical_json.sha256_hex(reference.uri.encode())}"
 
 
 def _noted(record: ProjectionRecord, unfilled: UnfilledResult) -> ProjectionRecord:

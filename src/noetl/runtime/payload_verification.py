@@ -1,5 +1,6 @@
 """Are the payloads that a history names still there, and still the same? Facts, never bodies."""
 
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -18,6 +19,7 @@ from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import as_reference
 from noetl.results.store import ResultStore
 from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.within import named_within
 
 FACTS_MAX = 1_000
 """Facts that a report holds; its summary always covers every occurrence."""
@@ -60,39 +62,72 @@ class _Verdict(msgspec.Struct, frozen=True):
     error: str | None
 
 
+class _Facts:
+    """What is known so far: every fact counts, and the first ones are kept."""
+
+    def __init__(self, store: ResultStore, facts_max: int) -> None:
+        self._store = store
+        self._facts_max = facts_max
+        self._verdicts: dict[str, _Verdict] = {}
+        self._chain = Chain()
+        self._facts: list[PayloadFact] = []
+        self._unique = self._unresolved = 0
+
+    async def add(self, recorded: RecordedEvent, reference: ResultReference) -> None:
+        """What stands inside it is told with it, unless an event before has named it."""
+        pending = deque([reference])
+        while pending:
+            each = pending.popleft()
+            if each is not reference and each.uri in self._verdicts:
+                continue
+            is_new = each.uri not in self._verdicts
+            verdict = await self._verdict(recorded.envelope.scope, each)
+            self._tell(_fact(recorded.envelope.event_id, each, verdict))
+            if is_new and verdict.error is None:
+                pending += await _named(self._store, recorded.envelope.scope, each)
+
+    async def _verdict(self, scope: Scope, reference: ResultReference) -> _Verdict:
+        if scope_of(reference) != scope:
+            return _Verdict(None, "payload_of_another_scope")  # and so never looked at
+        known = self._verdicts.get(reference.uri)
+        if known is not None:
+            return known
+        verdict = await _examine(reference, scope, self._store)
+        self._unique += 1
+        if len(self._verdicts) < DIGESTS_REMEMBERED_MAX:
+            self._verdicts[reference.uri] = verdict
+        return verdict
+
+    def _tell(self, fact: PayloadFact) -> None:
+        self._unresolved += not fact.resolved
+        extend(self._chain, canonical_json.encode_recorded(fact))
+        if len(self._facts) < self._facts_max:
+            self._facts.append(fact)
+
+    def verification(self) -> PayloadVerification:
+        count = self._chain.count
+        summary = PayloadSummary(
+            total=count,
+            resolved=count - self._unresolved,
+            unresolved=self._unresolved,
+            unique_refs=self._unique,
+            all_resolved=self._unresolved == 0,
+            checksum=self._chain.digest,
+        )
+        return PayloadVerification(
+            summary=summary, facts=tuple(self._facts), facts_omitted=count - len(self._facts)
+        )
+
+
 async def verify_payloads(
     events: AsyncIterator[RecordedEvent], store: ResultStore, facts_max: int = FACTS_MAX
 ) -> PayloadVerification:
     """Read each distinct payload once and report it for every event that names it."""
-    verdicts: dict[str, _Verdict] = {}
-    unique, unresolved, chain, facts = 0, 0, Chain(), list[PayloadFact]()
+    facts = _Facts(store, facts_max)
     async for recorded in events:
-        scope = recorded.envelope.scope
         for reference in payloads_named_by(recorded):
-            verdict = verdicts.get(reference.uri)
-            if scope_of(reference) != scope:
-                verdict = _Verdict(None, "payload_of_another_scope")  # and so never looked at
-            elif verdict is None:
-                verdict = await _examine(reference, scope, store)
-                unique += 1
-                if len(verdicts) < DIGESTS_REMEMBERED_MAX:
-                    verdicts[reference.uri] = verdict
-            fact = _fact(recorded.envelope.event_id, reference, verdict)
-            unresolved += not fact.resolved
-            extend(chain, canonical_json.encode_recorded(fact))
-            if len(facts) < facts_max:
-                facts.append(fact)
-    summary = PayloadSummary(
-        total=chain.count,
-        resolved=chain.count - unresolved,
-        unresolved=unresolved,
-        unique_refs=unique,
-        all_resolved=unresolved == 0,
-        checksum=chain.digest,
-    )
-    return PayloadVerification(
-        summary=summary, facts=tuple(facts), facts_omitted=chain.count - len(facts)
-    )
+            await facts.add(recorded, reference)
+    return facts.verification()
 
 
 def payloads_named_by(recorded: RecordedEvent) -> Iterator[ResultReference]:
@@ -126,6 +161,16 @@ async def _examine(reference: ResultReference, scope: Scope, store: ResultStore)
     if length != reference.byte_length:
         return _Verdict(length, "payload_length")
     return _Verdict(length, None)
+
+
+async def _named(
+    store: ResultStore, scope: Scope, reference: ResultReference
+) -> list[ResultReference]:
+    """Of what is whole: it is unreadable only where its event names something else by mistake."""
+    try:
+        return await named_within(store, scope, reference)
+    except PayloadError:
+        return []
 
 
 def _fact(event_id: EventId, reference: ResultReference, verdict: _Verdict) -> PayloadFact:

@@ -1,9 +1,9 @@
 """Objects that nobody can ask for any more: listed first, deleted when told to.
 
 An object is an orphan when its key is exactly one that we write, its execution has neither events
-nor an archive, and its id was made longer ago than the grace. What no event of a completed
-execution names is superseded: left alone unless it is asked for. Payloads and playbooks go by
-their digests, which any execution may name; they are not looked at.
+nor an archive, and its id was made longer ago than the grace. What a completed execution names
+neither in an event nor inside what these name is superseded: left alone unless it is asked for.
+Payloads and playbooks go by their digests, which any execution may name; they are not looked at.
 """
 
 import re
@@ -19,6 +19,7 @@ from noetl.domain.events import (
     PlaybookCompleted,
     PlaybookFailed,
 )
+from noetl.domain.log import StoredEvent
 from noetl.domain.naming.placement import (
     CellPlacement,
     PhysicalKey,
@@ -34,16 +35,16 @@ from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import minted_at
 from noetl.ports.clock import Clock
 from noetl.ports.event_log import EventLog
-from noetl.ports.object_store import ObjectFacts, ObjectStore
+from noetl.ports.object_store import ObjectFacts
 from noetl.ports.projection_store import ProjectionStore
+from noetl.results.store import ResultStore
 from noetl.runtime.log_cursor import load_cursor
 from noetl.runtime.projector import CONSUMER
+from noetl.runtime.results_gc_nested import NAMES_MAX, Names, NestedNames
 from noetl.wire.codec import open_stored
 
 GRACE_SECONDS = 24 * 60 * 60.0
 CANDIDATES_TOLD_MAX = 1_000
-NAMES_MAX = 100_000
-"""Names of one execution that are held at once; with more of them nothing of it is superseded."""
 
 Verdict = Literal["foreign", "live", "archived", "young", "superseded", "orphan"]
 
@@ -54,20 +55,14 @@ IsArchived = Callable[[ExecutionId], Awaitable[bool]]
 """Whether the events of an execution lie elsewhere than in the log."""
 
 
-async def never_archived(_execution: ExecutionId) -> bool:
-    """Where nothing is moved out of the log, the log knows every execution."""
-    return False
-
-
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """What may hold garbage, and who says what is alive."""
 
     log: EventLog
     projections: ProjectionStore
-    objects: ObjectStore
-    placement: CellPlacement
+    results: ResultStore
     clock: Clock
-    is_archived: IsArchived = never_archived
+    is_archived: IsArchived
 
 
 class CollectionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +80,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     version: int  # of its stream; 0: it has no events
     is_archived: bool = False
     completed_at: Instant | None = None  # None: it runs, or may be retried
-    names: frozenset[ResultName | DatasetName] | None = None  # in its events; None: too many
+    names: Names | None = None  # in its events; None: too many, or not all can be known
+    has_nested: bool = False  # names inside other objects are among them
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,6 +169,9 @@ class ResultCollector:
             if last is None or last[0] != execution:
                 last = execution, await self._known(execution)
             verdict = judge(key.name, last[1], clock.now(), request.grace_seconds)
+            if verdict == "superseded" and not last[1].has_nested:
+                last = execution, await self._with_nested(scope, execution, last[1])
+                verdict = judge(key.name, last[1], clock.now(), request.grace_seconds)
             tally.add(verdict, facts.byte_length)
             if verdict in ("orphan", "superseded"):
                 candidate = Candidate(
@@ -205,39 +204,50 @@ class ResultCollector:
 
     async def _listed(self, scope: Scope) -> AsyncIterator[ObjectFacts]:
         """Page by page, shard after shard; a page is read before anything of it is deleted."""
-        prefix, after = cell_prefix(scope, self._collected.placement), ""
-        while page := await self._collected.objects.list_objects(prefix, after=after):
+        prefix, after = cell_prefix(scope, self._collected.results.placement), ""
+        while page := await self._collected.results.objects.list_objects(prefix, after=after):
             for facts in page:
                 yield facts
             after = page[-1].key
 
     def _is_ours(self, key: PhysicalKey, scope: Scope) -> bool:
-        placement, name = self._collected.placement, key.name
+        placement, name = self._collected.results.placement, key.name
         shard = shard_of(name.tenant, name.project, name.execution_id, placement.shard_count)
         here = (placement.env, placement.region, placement.cell, shard)
         return name.scope == scope and (key.env, key.region, key.cell, key.shard) == here
 
     async def _known(self, execution: ExecutionId) -> Known:
-        log = self._collected.log
-        version = (await log.head(execution)).version
+        version = (await self._collected.log.head(execution)).version
         known = Known(minted=minted_at(execution), version=version)
         if version == 0:
             archived = await self._collected.is_archived(execution)
             return msgspec.structs.replace(known, is_archived=archived)
         completed_at: Instant | None = None
         names: set[ResultName | DatasetName] = set()
-        after = 0
-        while after < version and (page := await log.read(execution, after_version=after)):
-            for stored in page:
-                if len(names) < NAMES_MAX:
-                    names |= names_in(stored.canonical)
-                event = open_stored(stored).event
-                if isinstance(event, _ENDS):
-                    is_completed = isinstance(event, PlaybookCompleted)
-                    completed_at = stored.ingest_time if is_completed else None
-            after = page[-1].stream_version
+        async for stored in self._events(execution, version):
+            if len(names) < NAMES_MAX:
+                names |= names_in(stored.canonical)
+            event = open_stored(stored).event
+            if isinstance(event, _ENDS):
+                is_completed = isinstance(event, PlaybookCompleted)
+                completed_at = stored.ingest_time if is_completed else None
         named = frozenset(names) if len(names) < NAMES_MAX else None
         return msgspec.structs.replace(known, completed_at=completed_at, names=named)
+
+    async def _with_nested(self, scope: Scope, execution: ExecutionId, known: Known) -> Known:
+        """Only asked of an execution that seems to have left something behind."""
+        nested = NestedNames(self._collected.results, scope, known.names or frozenset())
+        async for stored in self._events(execution, known.version):
+            await nested.add(open_stored(stored))
+        names = await nested.all_of(execution)
+        return msgspec.structs.replace(known, names=names, has_nested=True)
+
+    async def _events(self, execution: ExecutionId, version: int) -> AsyncIterator[StoredEvent]:
+        log, after = self._collected.log, 0
+        while after < version and (page := await log.read(execution, after_version=after)):
+            for stored in page:
+                yield stored
+            after = page[-1].stream_version
 
     async def _treat(
         self, candidate: Candidate, known: Known, request: CollectionRequest, tally: _Tally
@@ -253,7 +263,7 @@ class ResultCollector:
         if request.dry_run or not is_asked_for:
             tally.tell(candidate)
             return
-        await self._collected.objects.delete(candidate.key)
+        await self._collected.results.objects.delete(candidate.key)
         tally.tell(msgspec.structs.replace(candidate, deleted=True))
 
 

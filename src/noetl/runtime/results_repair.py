@@ -4,6 +4,7 @@ Healthy objects are read and never written. What is lost is looked for in other 
 again from the log, then by running what made it; the digest in the log decides.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from noetl.runtime.results_repair_objects import (
     Verdict,
     examine,
     objects_named_by,
+    objects_named_within,
     put_back,
 )
 from noetl.wire.codec import open_stored
@@ -119,10 +121,11 @@ class ResultRepairs:
         return tally.verification()
 
     async def named(self, scope: Scope, execution: ExecutionId) -> AsyncIterator[Named]:
-        """What the events of an execution name, each once. Raises ExecutionNotFound."""
+        """What the events of an execution name, and what is named inside of that, each once.
+        Raises ExecutionNotFound."""
         if await self._log.scope_of(execution) != scope:
             raise ExecutionNotFound(execution)
-        async for named in self._named(execution):
+        async for named in self._named(execution, set()):
             yield named
 
     async def _all(self, scope: Scope) -> AsyncIterator[ExecutionId]:
@@ -134,14 +137,23 @@ class ResultRepairs:
                     yield stored.execution_id
             position = page[-1].position
 
-    async def _named(self, execution: ExecutionId) -> AsyncIterator[Named]:
-        seen: set[str] = set()
+    async def _named(self, execution: ExecutionId, seen: set[str]) -> AsyncIterator[Named]:
         async for recorded in self._events(execution):
             for named in objects_named_by(recorded, self._results.placement):
-                if named.reference.uri not in seen:
-                    if len(seen) < SEEN_MAX:
-                        seen.add(named.reference.uri)
-                    yield named
+                async for each in self._with_nested(named, seen):
+                    yield each
+
+    async def _with_nested(self, named: Named, seen: set[str]) -> AsyncIterator[Named]:
+        """The outer one first: it is read when whoever asks has looked at it, and is whole."""
+        pending = deque([named])
+        while pending:
+            each = pending.popleft()
+            if each.reference.uri in seen:
+                continue
+            if len(seen) < SEEN_MAX:
+                seen.add(each.reference.uri)
+            yield each
+            pending += await objects_named_within(self._results, each)
 
     async def _events(self, execution: ExecutionId) -> AsyncIterator[RecordedEvent]:
         version = 0
@@ -155,14 +167,11 @@ class ResultRepairs:
         tally.executions += 1
         again: list[tuple[_Lost, Finding]] = []
         repaired = tally.repaired
-        async for named in self._named(execution):
-            verdict, byte_length = await examine(self._results.objects, named)
-            tally.objects += 1
-            tally.bytes += byte_length
-            tally.verdicts[verdict] = tally.verdicts.get(verdict, 0) + 1
-            if verdict == "ok":
+        seen: set[str] = set()
+        async for named in self._named(execution, seen):
+            lost = await self._examined(named, tally)
+            if lost is None:
                 continue
-            lost = _Lost(named, verdict)
             finding = await self._repaired(lost) if repair else _finding(lost)
             if finding.cannot is None or len(again) >= LOST_MAX:
                 tally.add(finding)
@@ -172,6 +181,24 @@ class ResultRepairs:
             # What came back later may be what this one is made of.
             has_news = tally.repaired > repaired
             tally.add(await self._repaired(lost) if has_news else finding)
+            if has_news:
+                await self._inside(lost.named, seen, tally)
+
+    async def _inside(self, outer: Named, seen: set[str], tally: _Tally) -> None:
+        """What it names could not be known before it came back."""
+        for nested in await objects_named_within(self._results, outer):
+            async for named in self._with_nested(nested, seen):
+                lost = await self._examined(named, tally)
+                if lost is not None:
+                    tally.add(await self._repaired(lost))
+
+    async def _examined(self, named: Named, tally: _Tally) -> _Lost | None:
+        """None: it is whole."""
+        verdict, byte_length = await examine(self._results.objects, named)
+        tally.objects += 1
+        tally.bytes += byte_length
+        tally.verdicts[verdict] = tally.verdicts.get(verdict, 0) + 1
+        return None if verdict == "ok" else _Lost(named, verdict)
 
     async def _repaired(self, lost: _Lost) -> Finding:
         if lost.named.key is None:

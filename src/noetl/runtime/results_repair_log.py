@@ -87,7 +87,8 @@ class FromTheLog:
         self._results = results
 
     async def __call__(self, named: Named, /) -> AsyncGenerator[Found]:
-        match named.recorded.event:
+        # What stands inside another object: the event tells of that one.
+        match named.recorded.event if named.within is None else None:
             case LoopDone(loop_id=loop_id):
                 state = await self._history.before(named.recorded)
                 for found in _manifest(state.loop_work.get(loop_id)):

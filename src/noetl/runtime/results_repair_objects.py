@@ -12,10 +12,12 @@ from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, parse_results
 from noetl.domain.payload import Fingerprint, is_payload_uri, payload_key, payload_uri
-from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadError
 from noetl.kernel.scope import Scope
 from noetl.ports.object_store import CHUNK_BYTES, OCTETS, ObjectStore
+from noetl.results.store import ResultStore
 from noetl.results.tiers import FEATHER_MEDIA_TYPE
+from noetl.results.within import named_within
 from noetl.runtime.payload_verification import payloads_named_by, scope_of
 from noetl.runtime.playbooks import MEDIA_TYPE as PLAYBOOK_MEDIA_TYPE
 
@@ -24,12 +26,14 @@ Data = bytes | memoryview | AsyncIterable[bytes]
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):
-    """An object, and the first event that names it: that one tells who made it."""
+    """An object, and the first event that names it: that one tells who made it. An event may name
+    it by way of another object."""
 
     scope: Scope
     reference: ResultReference
     key: str | None  # None: it is another scope's, and so never looked at
     recorded: RecordedEvent
+    within: str | None = None  # the name of the object that names it, if the event does not
 
 
 class Examined(NamedTuple):
@@ -41,9 +45,28 @@ def objects_named_by(recorded: RecordedEvent, placement: CellPlacement) -> Itera
     """In the event's envelope or body; the text of the playbook belongs to the first event."""
     scope = recorded.envelope.scope
     for reference in (*_playbook(recorded, scope), *payloads_named_by(recorded)):
-        is_own = scope_of(reference) == scope
-        key = key_of(reference, scope, placement) if is_own else None
+        key = _own_key(reference, scope, placement)
         yield Named(scope=scope, reference=reference, key=key, recorded=recorded)
+
+
+async def objects_named_within(results: ResultStore, named: Named) -> list[Named]:
+    """None of an object that is lost or damaged: it says so itself. Raises StoreUnavailable."""
+    if named.key is None:
+        return []
+    try:
+        nested = await named_within(results, named.scope, named.reference)
+    except PayloadError:
+        return []
+    return [
+        Named(
+            scope=named.scope,
+            reference=reference,
+            key=_own_key(reference, named.scope, results.placement),
+            recorded=named.recorded,
+            within=named.reference.uri,
+        )
+        for reference in nested
+    ]
 
 
 def key_of(reference: ResultReference, scope: Scope, placement: CellPlacement) -> str | None:
@@ -58,6 +81,10 @@ def key_of(reference: ResultReference, scope: Scope, placement: CellPlacement) -
         return physical_key(name, placement, "feather" if is_table else "json")
     except NameInvalid:
         return None
+
+
+def _own_key(reference: ResultReference, scope: Scope, placement: CellPlacement) -> str | None:
+    return key_of(reference, scope, placement) if scope_of(reference) == scope else None
 
 
 def _playbook(recorded: RecordedEvent, scope: Scope) -> Iterator[ResultReference]:

@@ -18,7 +18,6 @@ from noetl.domain.events import (
 from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.execution.rows import CommandRow
 from noetl.domain.execution.state import ExecutionState, LoopWork
-from noetl.domain.naming.placement import physical_key
 from noetl.domain.naming.result_name import ResultName
 from noetl.domain.payload import Fingerprint
 from noetl.domain.work import Call, CommandWork, Facts, FrameWork, RowOutcome, holder_of
@@ -28,7 +27,6 @@ from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
 from noetl.results.store import ResultStore
 from noetl.results.tiers import FEATHER_MEDIA_TYPE
-from noetl.results.writer import EXTENSIONS
 from noetl.runtime.frames import Frames
 from noetl.runtime.results_repair_aside import AsideObjectStore
 from noetl.runtime.results_repair_copies import Found
@@ -41,6 +39,7 @@ from noetl.runtime.results_repair_guard import (
 )
 from noetl.runtime.results_repair_log import History
 from noetl.runtime.results_repair_objects import Named
+from noetl.runtime.results_repair_stored import stored_reference
 from noetl.runtime.worker_commands import Commands, Pipelines
 
 RUN = "run"
@@ -147,13 +146,12 @@ class RunAgain:
                     yield call
             elif result.context:
                 yield call
-            elif (uri := await self._stored(named, row, call)) is not None:
-                reference = ResultReference(type="object_store", uri=uri)
+            elif (reference := await self._stored(named, row, call)) is not None:
                 whole = Result(status=result.status, reference=reference)
                 yield msgspec.structs.replace(call, result=whole)
 
-    async def _stored(self, named: Named, row: CommandRow, call: Call) -> str | None:
-        """The name of a call's own result, if there is something under it."""
+    async def _stored(self, named: Named, row: CommandRow, call: Call) -> ResultReference | None:
+        """A call's own result, if there is something under its name."""
         name = ResultName(
             tenant=named.scope.tenant_id,
             project=named.scope.organization_id,
@@ -164,12 +162,9 @@ class RunAgain:
             attempt=holder_of(row.claim, row.attempt),
             visit=row.visit,
         )
-        results = self._apart.results
-        for extension in EXTENSIONS.values():
-            key = physical_key(name, results.placement, extension)
-            if await results.objects.head(key) is not None:
-                return name.uri
-        return None
+        if name.uri == named.reference.uri:
+            return None  # it is what was lost, or damaged
+        return await stored_reference(self._apart.results, name)
 
     async def _run_frame(self, named: Named, event: FrameCommitted | ShardDone) -> str | None:
         """Exactly the rows that were committed, whatever had kept others from being started."""

@@ -57,6 +57,18 @@ def test_a_few_records_beside_a_long_text_are_not_a_table() -> None:
     assert isinstance(decide_tier(many, 1_000), Json)
 
 
+@pytest.mark.parametrize("inline_bytes_max", [0, INLINE_BYTES_MAX])
+def test_what_names_stored_tables_is_json_whatever_lists_are_left_in_it(
+    inline_bytes_max: int,
+) -> None:
+    columns = [{"name": "id", "type": "int64"}, {"name": "half", "type": "double"}]
+    content = {"stored": [{"at": ["value", "rows"]}], "value": {"columns": columns, "rows": None}}
+
+    assert decide_tier(content, inline_bytes_max) == Json(canonical_json.encode(content))
+    large = {"stored": [], "value": ROWS}
+    assert encode(large, inline_bytes_max).media_type == JSON_MEDIA_TYPE
+
+
 def test_what_stands_around_a_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     content = {"value": {"rows": ROWS, "text": "x" * 1_000}}
     assert SHELL_BYTES_MAX > INLINE_BYTES_MAX

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from noetl.adapters.cache.memory import MemoryResultCache
@@ -22,6 +23,7 @@ from noetl.results.payloads import ObjectPayloadStore
 from noetl.results.places import Place, Places
 from noetl.results.read_chain import ReadChain
 from noetl.results.store import ResultStore
+from noetl.results.tiers import encode
 from noetl.results.writer import cache_key
 from noetl.runtime.materializer import CONSUMER, Materializer
 from noetl.runtime.projector import Projector
@@ -158,6 +160,33 @@ async def test_what_a_replica_has_is_filled_in(scene: Scene) -> None:
 
     assert scene.outcomes == {"filled_replica": 1}
     assert await scene.data(key) == data
+
+
+async def test_a_table_that_only_a_result_names_is_filled_in_and_noted_with_it(
+    scene: Scene,
+) -> None:
+    inner = await scene.staged(msgspec.structs.replace(NAME, task="made"))
+    nested = {"at": ["value"], "keys": ["value"], "reference": msgspec.to_builtins(inner)}
+    outer = await scene.results.stage(NAME, encode({"stored": [nested], "value": None}))
+    keys = [facts.key for facts in await scene.objects.list_objects("")]
+    data = {key: await scene.data(key) for key in keys}
+    for key in keys:
+        await scene.objects.delete(key)
+    await scene.recorded([outer])
+
+    await scene.caught_up()  # what it names is not known while it is not there
+    assert [each.reference for each in await scene.materializer.unfilled(DEFAULT_SCOPE)] == [outer]
+
+    (key_of_outer,) = [key for key in keys if "made" not in key]
+    (key_of_inner,) = [key for key in keys if "made" in key]
+    await scene.replica.create(key_of_outer, data[key_of_outer])
+    assert await scene.materializer.retry() == 1
+    assert [each.reference for each in await scene.materializer.unfilled(DEFAULT_SCOPE)] == [inner]
+
+    await scene.replica.create(key_of_inner, data[key_of_inner])
+    assert await scene.materializer.retry() == 1
+    assert await scene.materializer.unfilled(DEFAULT_SCOPE) == []
+    assert await scene.data(key_of_inner) == data[key_of_inner]
 
 
 async def test_a_replica_with_other_bytes_fills_in_nothing(scene: Scene) -> None:

@@ -1,129 +1,38 @@
 """Only what nobody can ask for any more goes, and only when everybody knows what is alive."""
 
-from dataclasses import dataclass, field
-
 import msgspec
 import pytest
 
-from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.object_store import MemoryObjectStore
-from noetl.adapters.memory.projection_store import MemoryProjectionStore
-from noetl.domain.events import Event, ExecutionRetried, PlaybookCompleted, PlaybookFailed
-from noetl.domain.events.values import Failure, Result, ResultReference
-from noetl.domain.naming.placement import physical_key
-from noetl.domain.naming.result_name import ResultName
+from noetl.domain.events import ExecutionRetried, PlaybookCompleted, PlaybookFailed
+from noetl.domain.events.values import Failure
 from noetl.domain.projection import Cursor
 from noetl.kernel.errors import CollectionRefused, LogReplaced, RequestInvalid
-from noetl.kernel.ids import ExecutionId, StepName
-from noetl.kernel.instant import Instant, plus
-from noetl.kernel.scope import DEFAULT_SCOPE, Scope
+from noetl.kernel.instant import plus
+from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import minted_at
-from noetl.runtime.projector import CONSUMER, Projector
+from noetl.runtime.projector import CONSUMER
 from noetl.runtime.results_gc import (
-    Collected,
-    CollectionReport,
     CollectionRequest,
     Known,
-    ResultCollector,
     judge,
     names_in,
 )
-from noetl.testing.histories import History, begin, execution_ids
-from tests.memory_results import PLACEMENT
-from tests.unit.runtime.written import write
-
-LIVE, ORPHAN, ARCHIVED = execution_ids(3)
-STEP = StepName("load")
-DAY = 24 * 60 * 60.0
-LATER = plus(minted_at(ARCHIVED), seconds=3 * DAY)
-DELETE = CollectionRequest(dry_run=False)
-
-
-def name_of(execution: ExecutionId, attempt: int = 1, scope: Scope = DEFAULT_SCOPE) -> ResultName:
-    tenant, project = scope
-    return ResultName(
-        tenant=tenant, project=project, execution_id=execution, step=STEP, attempt=attempt
-    )
-
-
-def key_of(execution: ExecutionId, attempt: int = 1, scope: Scope = DEFAULT_SCOPE) -> str:
-    return physical_key(name_of(execution, attempt, scope), PLACEMENT, "json")
-
-
-def refers_to(execution: ExecutionId, attempt: int = 1) -> Result:
-    uri = name_of(execution, attempt).uri
-    return Result(status="ok", reference=ResultReference(type="object_store", uri=uri))
-
-
-@dataclass
-class HeldClock:
-    moment: Instant = LATER
-
-    def now(self) -> Instant:
-        return self.moment
-
-    def monotonic(self) -> float:
-        return 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        """Nobody waits here."""
-
-
-@dataclass
-class Scene:
-    """A log with what is alive, objects of all kinds, and read models that have caught up."""
-
-    clock: HeldClock = field(default_factory=HeldClock)
-    objects: MemoryObjectStore = field(default_factory=MemoryObjectStore)
-    archived: set[ExecutionId] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.recorded_at = minted_at(LIVE)
-        self.log = MemoryEventLog(lambda: self.recorded_at)
-        self.projections = MemoryProjectionStore()
-
-    async def runs(self, execution: ExecutionId, *events: Event) -> None:
-        await self.begins(execution, *events)
-        await self.catches_up()
-
-    async def begins(self, execution: ExecutionId, *events: Event) -> None:
-        history = History(execution)
-        drafts = [*begin(history), *map(history.draft, events)]
-        await write(self.log, execution, drafts, 100)
-
-    async def catches_up(self) -> None:
-        while await Projector(self.log, self.projections).advance():
-            pass
-
-    async def holds(self, *keys: str) -> None:
-        for key in keys:
-            await self.objects.create(key, b"bytes")
-
-    async def keys(self) -> set[str]:
-        return {facts.key for facts in await self.objects.list_objects("")}
-
-    async def collect(self, request: CollectionRequest = DELETE) -> CollectionReport:
-        return await self.collector().collect(DEFAULT_SCOPE, request)
-
-    def collector(self) -> ResultCollector:
-        async def is_archived(execution: ExecutionId) -> bool:
-            return execution in self.archived
-
-        collected = Collected(
-            log=self.log,
-            projections=self.projections,
-            objects=self.objects,
-            placement=PLACEMENT,
-            clock=self.clock,
-            is_archived=is_archived,
-        )
-        return ResultCollector(collected)
-
-
-async def scene() -> Scene:
-    made = Scene()
-    await made.runs(LIVE)
-    return made
+from tests.unit.runtime.collecting import (
+    ARCHIVED,
+    CONTENT,
+    DAY,
+    DELETE,
+    LATER,
+    LIVE,
+    ORPHAN,
+    STEP,
+    Scene,
+    key_of,
+    name_of,
+    refers_to,
+    scene,
+)
 
 
 async def test_only_the_orphan_goes() -> None:
@@ -135,7 +44,8 @@ async def test_only_the_orphan_goes() -> None:
 
     assert await here.keys() == {key_of(LIVE), key_of(ARCHIVED)}
     assert report.objects == {"live": 1, "orphan": 2, "archived": 1}
-    assert (report.deleted, report.deleted_bytes, report.live_candidates) == (2, 10, 0)
+    assert (report.deleted, report.live_candidates) == (2, 0)
+    assert report.deleted_bytes == 2 * len(CONTENT)
 
 
 async def test_a_dry_run_lists_and_deletes_nothing() -> None:
@@ -238,7 +148,7 @@ async def test_what_comes_to_life_after_it_was_listed_stays() -> None:
 
     awakening = Awakening()
     for facts in await here.objects.list_objects(""):
-        await awakening.create(facts.key, b"bytes")
+        await awakening.create(facts.key, CONTENT)
     here.objects = awakening
 
     report = await here.collect()
