@@ -25,7 +25,7 @@ from noetl.bootstrap.spark import java_for_spark
 from noetl.spark.session import SparkSettings, open_session, write_settings
 
 SPARK_MASTER = "local[2,4]"
-JOBS = 10
+JOBS = 5
 WORK_STEPS = 4_000
 
 WORK = f"""

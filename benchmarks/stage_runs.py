@@ -28,7 +28,7 @@ from noetl.wire.codec import open_stored
 
 END_SECONDS = 900
 AT_ONCE = 32
-STAGES = 10
+STAGES = 5
 FRAME_ROWS = 100
 EVENTS_MAX = 5_000
 

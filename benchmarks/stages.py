@@ -22,7 +22,7 @@ from benchmarks.stage_runs import AT_ONCE, Run
 ITEMS_MAX = int(os.environ.get("BENCH_ITEMS_MAX", "1000000"))
 HTTP_ROWS = 2_000
 HTTP_DELAY_MS = 5
-CPU_ROWS = 10_000
+CPU_ROWS = 6_000
 
 Told = TypeVar("Told")
 
