@@ -77,6 +77,7 @@ async def _apart(
     # No layers: what is made again may be wrong, and must not be read by anybody else.
     chain = ReadChain([], objects, folder)
     results = ResultStore(objects, payloads, settings.placement, chain)
+    results.inline_bytes_max = settings.event_result_context_max_bytes
     stack.push_async_callback(results.close)
     tools = Tools(
         ToolServices(

@@ -45,6 +45,7 @@ async def open_results(settings: Settings, objects: ObjectStore) -> AsyncIterato
         store = ResultStore(
             objects, ObjectPayloadStore(objects), settings.placement, chain, sharing
         )
+        store.inline_bytes_max = settings.event_result_context_max_bytes
         stack.push_async_callback(store.close)
         yield store
 

@@ -172,6 +172,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.Meta(description="Where executors on other machines reach this server."),
     ] = None
 
+    event_result_context_max_bytes: Annotated[
+        int,
+        msgspec.Meta(
+            description="Results up to this size, as JSON, lie in their event.", ge=0, le=163_840
+        ),
+    ] = 102_400
     result_memory_mb: Annotated[
         int, msgspec.Meta(description="Memory of a process for results it has read.", ge=0)
     ] = 128

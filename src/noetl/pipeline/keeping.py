@@ -14,7 +14,7 @@ from noetl.domain.playbook.values import Output
 from noetl.pipeline.job import Job
 from noetl.results.store import ResultStore
 from noetl.templates.extract import EXTRACT_BYTES_MAX
-from noetl.templates.recorded import INLINE_BYTES_MAX, STORE, content_of
+from noetl.templates.recorded import STORE, content_of
 from noetl.templates.selected import Chosen, chosen_of, chosen_of_task, with_chosen
 
 INSIDE_BYTES_MAX = 163_840
@@ -30,7 +30,7 @@ class Keeping:
     async def record(
         self, store: ResultStore, name: ResultName, value: Any, status: str = "ok"
     ) -> Result:
-        limit = inline_bytes_max(self.output)
+        limit = inline_bytes_max(self.output, store.inline_bytes_max)
         result = await store.record(name, value, status=status, inline_bytes_max=limit)
         if self.parent is not None:
             parent = ParentReference(ref_id=self.parent)
@@ -71,12 +71,12 @@ def name_of(job: Job, task: str, run: int) -> ResultName:
     return job.result_name(task, run) if is_own else job.result_name()
 
 
-def inline_bytes_max(output: Output) -> int:
+def inline_bytes_max(output: Output, usual: int) -> int:
     """What a playbook asks for, within the budget of an event."""
     place = place_of(output.store)
     if place == "outside":
         return 0
-    budget = INSIDE_BYTES_MAX if place == "inside" else INLINE_BYTES_MAX
+    budget = INSIDE_BYTES_MAX if place == "inside" else usual
     asked = output.inline_bytes_max
     return min(asked, budget) if isinstance(asked, int) else budget
 

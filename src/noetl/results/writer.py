@@ -37,6 +37,9 @@ LARGE_CHARS = 1_000_000
 
 
 class ResultWriter:
+    inline_bytes_max: int = INLINE_BYTES_MAX
+    """Up to here a result stays in its event. Whoever opens the store may set another limit."""
+
     def __init__(
         self, objects: ObjectStore, placement: CellPlacement, sharing: Sharing | None = None
     ) -> None:
@@ -51,13 +54,15 @@ class ResultWriter:
         value: Any,
         *,
         status: str = "ok",
-        inline_bytes_max: int = INLINE_BYTES_MAX,
+        inline_bytes_max: int | None = None,
     ) -> Result:
         """The producer stores before it reports, so that no report names what is not there."""
         if isinstance(value, StoredResult) and value.recorded is not None:
             return msgspec.structs.replace(value.recorded, status=status)
         content = content_of(value)
         kept = without_tables(content)
+        if inline_bytes_max is None:
+            inline_bytes_max = self.inline_bytes_max
         encoded = await _encoded(kept, inline_bytes_max)
         if encoded.tier == "inline":
             self.counts.stage("inline", len(encoded.data))

@@ -97,6 +97,18 @@ async def test_a_limit_of_its_own_is_kept_to_within_the_budget() -> None:
     assert (await kept(large, inline_bytes_max=10 * INLINE_BYTES_MAX)).reference is not None
 
 
+async def test_the_store_has_the_usual_limit_and_a_playbook_may_only_ask_for_less() -> None:
+    async def is_stored(characters: int, **output: Any) -> bool:
+        store = memory_results()
+        store.inline_bytes_max = 1_000
+        result = await Keeping(Output(**output)).record(store, NAME, "x" * characters)
+        return result.reference is not None
+
+    assert (await is_stored(500), await is_stored(1_500)) == (False, True)
+    assert await is_stored(1_500, inline_bytes_max=5_000)
+    assert await is_stored(500, inline_bytes_max=100)
+
+
 async def test_selected_fields_of_a_large_result_need_no_fetch() -> None:
     result = await kept(LARGE, select=select("status", "note", "about.tags", "about.deep.er"))
 
