@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from noetl.domain.events.values import ResultReference
-from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
+from noetl.domain.naming.placement import CellPlacement
 from noetl.domain.naming.result_name import DatasetName, ResultName, parse_results
 from noetl.domain.payload import (
     Fingerprint,
@@ -52,11 +52,9 @@ from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
 from noetl.results.sharing import Sharing
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
-from noetl.results.writer import EXTENSIONS, ResultWriter, cache_key
+from noetl.results.writer import EXTENSIONS, MEDIA_TYPES, ResultWriter, cache_key
 from noetl.templates.recorded import LOOP, VALUE
 from noetl.templates.table_rows import TableRows
-
-_MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
 _TROUBLES = (
     ((ObjectMissing, PayloadMissing), "missing"),
@@ -121,7 +119,7 @@ class ResultStore(ResultWriter):
     async def manifest(
         self, name: DatasetName, known: ResultReference | None = None
     ) -> DatasetManifest:
-        key = dataset_key(name, self.placement)
+        key = self.key_of(name, JSON_MEDIA_TYPE)
         data = await self._bytes(name, key, known)
         return msgspec.json.decode(data, type=DatasetManifest)
 
@@ -215,18 +213,16 @@ class ResultStore(ResultWriter):
 
     async def _open(self, name: ResultName, known: ResultReference | None) -> Stored:
         key = await self._key(name, known)
-        media_type = _MEDIA_TYPES[key.rpartition(".")[2]]
+        media_type = MEDIA_TYPES[key.rpartition(".")[2]]
         data = await self._bytes(name, key, known)
         return await asyncio.to_thread(open_stored, data, media_type)
 
     async def _key(self, name: ResultName | DatasetName, known: ResultReference | None) -> str:
         """By the reference, or by asking the store which of the two encodings is there."""
-        if isinstance(name, DatasetName):
-            return dataset_key(name, self.placement)
-        if known is not None:
-            return physical_key(name, self.placement, EXTENSIONS[_media_type(known)])
-        for extension in EXTENSIONS.values():
-            key = physical_key(name, self.placement, extension)
+        if isinstance(name, DatasetName) or known is not None:
+            return self.key_of(name, JSON_MEDIA_TYPE if known is None else _media_type(known))
+        for media_type in EXTENSIONS:
+            key = self.key_of(name, media_type)
             if await self.chain.places.head(key) is not None:
                 return key
         self.counts.resolved[TIER, "missing"] += 1
@@ -237,7 +233,7 @@ class ResultStore(ResultWriter):
     ) -> memoryview | bytes:
         """Checked against the digest where it is known."""
         try:
-            with self._resolving(TIER, _MEDIA_TYPES[key.rpartition(".")[2]]):
+            with self._resolving(TIER, MEDIA_TYPES[key.rpartition(".")[2]]):
                 if known is not None and known.sha256 and known.byte_length is not None:
                     return (await self.chain.read(cache_key(name, known), key)).view
                 return await self.chain.places.whole(key)

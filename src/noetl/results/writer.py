@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.domain.events.values import Result, ResultReference
+from noetl.domain.naming import access_plan
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.ports.object_store import ObjectStore
@@ -29,7 +30,8 @@ from noetl.templates.recorded import content_of, referred_result
 if TYPE_CHECKING:
     from noetl.results.table_writer import TableFile
 
-EXTENSIONS = {FEATHER_MEDIA_TYPE: "feather", JSON_MEDIA_TYPE: "json"}
+EXTENSIONS = dict(zip((FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE), access_plan.EXTENSIONS, strict=True))
+MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
 LARGE_ITEMS = 1_000
 LARGE_CHARS = 1_000_000
@@ -138,9 +140,7 @@ class ResultWriter:
         )
 
     def key_of(self, name: ResultName | DatasetName, media_type: str) -> str:
-        if isinstance(name, DatasetName):
-            return dataset_key(name, self.placement)
-        return physical_key(name, self.placement, EXTENSIONS[media_type])
+        return object_key(name, self.placement, media_type)
 
     async def _share_file(
         self, name: ResultName, table: "TableFile", reference: ResultReference
@@ -150,6 +150,12 @@ class ResultWriter:
         view = table.view or await asyncio.to_thread(mapped_file, table.path)
         if view is not None:
             await self._sharing.share(cache_key(name, reference), view, reference)
+
+
+def object_key(name: ResultName | DatasetName, placement: CellPlacement, media_type: str) -> str:
+    if isinstance(name, DatasetName):
+        return dataset_key(name, placement)
+    return physical_key(name, placement, EXTENSIONS[media_type])
 
 
 def cache_key(name: ResultName | DatasetName, known: ResultReference) -> CacheKey:

@@ -9,15 +9,16 @@ import msgspec
 from noetl.domain.events import PlaybookInitialized
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import ResultReference
-from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
-from noetl.domain.naming.result_name import DatasetName, parse_results
+from noetl.domain.naming.placement import CellPlacement
+from noetl.domain.naming.result_name import parse_results
 from noetl.domain.payload import Fingerprint, is_payload_uri, payload_key, payload_uri
 from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadError
 from noetl.kernel.scope import Scope
 from noetl.ports.object_store import CHUNK_BYTES, OCTETS, ObjectStore
 from noetl.results.store import ResultStore
-from noetl.results.tiers import FEATHER_MEDIA_TYPE
+from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
 from noetl.results.within import named_within
+from noetl.results.writer import object_key
 from noetl.runtime.payload_verification import payloads_named_by, scope_of
 from noetl.runtime.playbooks import MEDIA_TYPE as PLAYBOOK_MEDIA_TYPE
 
@@ -74,11 +75,9 @@ def key_of(reference: ResultReference, scope: Scope, placement: CellPlacement) -
     try:
         if is_payload_uri(reference.uri):
             return payload_key(scope, reference.uri.rpartition("/")[2])
-        name = parse_results(reference.uri)
-        if isinstance(name, DatasetName):
-            return dataset_key(name, placement)
         is_table = reference.media_type == FEATHER_MEDIA_TYPE
-        return physical_key(name, placement, "feather" if is_table else "json")
+        media_type = FEATHER_MEDIA_TYPE if is_table else JSON_MEDIA_TYPE
+        return object_key(parse_results(reference.uri), placement, media_type)
     except NameInvalid:
         return None
 

@@ -13,7 +13,7 @@ from noetl.domain.naming.result_name import parse_results
 from noetl.domain.payload import is_payload_uri
 from noetl.kernel.errors import ExecutionNotFound, NameInvalid, PayloadMissing
 from noetl.results.store import ResultStore
-from noetl.results.writer import EXTENSIONS
+from noetl.results.writer import MEDIA_TYPES
 from noetl.runtime.materializer import Materializer, UnfilledResult
 from noetl.runtime.result_lookup import FoundResult, bare, find_result, value_of
 
@@ -21,8 +21,6 @@ RESOLVED_BYTES_MAX = 64 * 1024 * 1024
 """What one answer may hold decoded; whoever wants more asks for the plan and reads the object."""
 
 UNFILLED_SHOWN_MAX = 1_000
-
-_MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
 
 class PlanQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +117,7 @@ async def _stored(results: ResultStore, made: AccessPlan) -> AccessPlan:
             return msgspec.structs.replace(
                 made,
                 key=key,
-                media_type=_MEDIA_TYPES[key.rpartition(".")[2]],
+                media_type=MEDIA_TYPES[key.rpartition(".")[2]],
                 byte_length=facts.byte_length,
             )
     raise PayloadMissing(made.uri)
