@@ -25,6 +25,19 @@ workflow:
 """
 
 
+PIPED = f"""{HEAD}metadata: {{name: piped, path: results/piped}}
+workflow:
+  - step: piped
+    tool:
+      - {{name: rows, kind: duckdb, query: "SELECT range AS id, range AS same FROM range(600000)"}}
+      - name: counted
+        kind: python
+        tables: arrow
+        input: {{rows: "{{{{ rows.rows }}}}"}}
+        code: "result = rows.num_rows"
+"""
+
+
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     shell = Shell(tmp_path_factory.mktemp("results"))
@@ -55,6 +68,19 @@ def test_list_names_what_lies_outside_the_log(shell: Shell, execution: str, tabl
     assert len(found) == 3  # the playbook, a table and a text
     assert found[table]["row_count"] == 5000
     assert table in shell.noetl("results", "list", execution).stdout
+
+
+def test_a_table_that_only_its_pipeline_names_is_listed_and_stays(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    execution = shell.json("run", shell.write("piped.yaml", PIPED), "--quiet")["execution_id"]
+    piped = f"noetl://default/default/results/{execution}/piped%3Arows/0/0/1@1"
+    lines = shell.noetl("results", "list", execution, "--json").stdout.splitlines()
+    assert {facts["uri"]: facts["row_count"] for facts in map(json.loads, lines)}[piped] == 600_000
+
+    collected = shell.json("results", "gc", "--grace", "0s", "--superseded", "--delete")
+    assert (collected["objects"], collected["deleted"]) == ({"live": 2}, 0)
+    assert shell.noetl("results", "verify", execution).returncode == 0
+    assert shell.noetl("results", "show", piped).returncode == 0
 
 
 def test_show_tells_facts_and_the_beginning(shell: Shell, table: str) -> None:
@@ -121,6 +147,7 @@ def test_verify_finds_and_repairs(shell: Shell, execution: str, table: str) -> N
     assert (missing.returncode, f"missing   {table}" in missing.stdout) == (1, True), missing
     absent = shell.noetl("results", "get", table, "--output", "never")
     assert (absent.returncode, absent.stderr.startswith("payload_missing")) == (1, True), absent
+    assert f"noetl results verify {execution} --repair" in absent.stderr
     assert not (shell.folder / "never").exists()
 
     repaired = shell.noetl("results", "verify", execution, "--repair")

@@ -33,6 +33,7 @@ from noetl.kernel.errors import (
     StoreUnavailable,
     VersionConflict,
 )
+from noetl.kernel.errors.advice import advised
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 1
@@ -96,7 +97,9 @@ def of_error(error: NoETLError, instance: str) -> Response:
     problem = _problem(
         status,
         error.code,
-        "something went wrong inside; the log of the server says what" if is_ours else str(error),
+        "something went wrong inside; the log of the server says what"
+        if is_ours
+        else advised(error),
         instance,
     )
     problem = msgspec.structs.replace(

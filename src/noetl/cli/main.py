@@ -8,6 +8,7 @@ from noetl import __version__
 from noetl.cli.lazy import LazyCommands
 from noetl.cli.output import tell
 from noetl.kernel.errors import NoETLError, PlaybookInvalid, RequestInvalid, SettingInvalid
+from noetl.kernel.errors.advice import advised
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -44,7 +45,7 @@ def main() -> None:
     try:
         commands(standalone_mode=False)
     except NoETLError as error:
-        tell(f"{error.code}: {error}")
+        tell(f"{error.code}: {advised(error)}")
         sys.exit(_exit_code(error))
     except click.ClickException as error:
         _explain(error)

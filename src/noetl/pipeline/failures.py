@@ -14,6 +14,7 @@ from noetl.kernel.errors import (
     PayloadError,
     StoreUnavailable,
 )
+from noetl.kernel.errors.advice import advised
 from noetl.ports.tool import ToolFailed
 from noetl.templates.errors import TemplateError
 
@@ -58,7 +59,7 @@ def failure_of(error: Exception) -> Failure:
         return _told(error)
     assert isinstance(error, EXPECTED)
     kind, retryable = next(kind for root, kind in _KINDS.items() if isinstance(error, root))
-    return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
+    return Failure(kind=kind, message=advised(error), code=error.code, retryable=retryable)
 
 
 def _told(error: ToolFailed) -> Failure:

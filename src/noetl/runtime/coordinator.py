@@ -19,6 +19,7 @@ from noetl.domain.events import PlaybookFailed
 from noetl.domain.events.values import Failure
 from noetl.domain.log import SealedEvent
 from noetl.kernel.errors import ExecutionNotFound, NoETLError, PayloadError
+from noetl.kernel.errors.advice import advised
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.clock import Clock
 from noetl.ports.event_log import EventLog
@@ -283,5 +284,7 @@ def _answer(future: "asyncio.Future[Any]", answer: Any) -> None:
 
 
 def _unreadable(error: PayloadError) -> Decided:
-    failure = Failure(kind="missing_reference", message=f"a result cannot be read: {error}")
+    failure = Failure(
+        kind="missing_reference", message=f"a result cannot be read: {advised(error)}"
+    )
     return Decided(event=PlaybookFailed(error=failure))

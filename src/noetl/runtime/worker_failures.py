@@ -12,6 +12,7 @@ from noetl.kernel.errors import (
     PayloadError,
     PlaybookInvalid,
 )
+from noetl.kernel.errors.advice import advised
 from noetl.kernel.ids import WorkerId
 from noetl.pipeline import failures
 from noetl.ports.tool import ToolFailed
@@ -53,7 +54,7 @@ def failure_of(error: Exception) -> Failure:
     """
     for root, kind, retryable in _KINDS:
         if isinstance(error, root):
-            return Failure(kind=kind, message=str(error), code=error.code, retryable=retryable)
+            return Failure(kind=kind, message=advised(error), code=error.code, retryable=retryable)
     if isinstance(error, _OF_CLAIMS):
         return failures.failure_of(error)
     if isinstance(error, NoETLError):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from noetl.kernel import errors
-from noetl.kernel.errors import NoETLError
+from noetl.kernel.errors import NoETLError, PayloadCorrupt, PayloadMissing, RequestInvalid
+from noetl.kernel.errors.advice import advised
 
 _LINE = re.compile(r"^(?P<branch>[│├└─ ]*)(?P<name>[A-Za-z]+)(?: +(?P<meaning>\S.*))?$")
 _INDENT = 4
@@ -110,3 +111,13 @@ def test_an_error_carries_its_facts_and_says_what_to_do(
 ) -> None:
     assert {name: getattr(error, name) for name in facts} == facts
     assert advice in str(error)
+
+
+def test_lost_bytes_come_with_advice_where_it_reaches_somebody() -> None:
+    uri = "noetl://default/default/results/123/load/0/0/1@1"
+    command = "noetl results verify 123 --repair"
+    assert command in advised(PayloadMissing(uri))
+    assert command in advised(PayloadCorrupt(uri, expected="00", actual="11"))
+    assert "verify ID --repair" in advised(PayloadMissing("noetl://default/default/payloads/00"))
+    assert command not in str(PayloadMissing(uri))
+    assert advised(RequestInvalid("no")) == "no"
