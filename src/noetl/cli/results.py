@@ -181,7 +181,7 @@ async def _as_json(platform: Platform, scope: Scope, found: FoundResult) -> Asyn
 
 async def _find(platform: Platform, scope: Scope, uri: str) -> FoundResult:
     """By the events of its execution: they know what proves it. Raises NameInvalid."""
-    found = await find_result(platform.log, scope, uri)
+    found = await find_result(platform.log, platform.results, scope, uri)
     if found is not None:
         return found
     execution = parse_results(uri).execution_id

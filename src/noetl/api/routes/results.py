@@ -78,7 +78,7 @@ async def value(asked: Asked[Nothing, ReferenceQuery]) -> Any:
         known = found.reference
         _check_length(uri, None if known is None else known.byte_length)
         return await value_of(found, results, asked.scope)
-    # No event names it: it was not reported yet, or it is a part of a table in parts.
+    # Nothing names it: it was not reported yet.
     placed = Placed(asked.services.placement, asked.services.cells)
     _check_length(uri, (await _stored(results, resolve(uri, placed))).byte_length)
     return bare(await results.content(asked.scope, uri))
@@ -93,8 +93,9 @@ async def unfilled(asked: Asked[Nothing, Nothing]) -> Unfilled:
 
 
 async def _named(asked: Asked[Nothing, Any], uri: str) -> FoundResult | None:
+    services = asked.services
     try:
-        return await find_result(asked.services.log, asked.scope, uri)
+        return await find_result(services.log, services.results, asked.scope, uri)
     except ExecutionNotFound as error:
         raise PayloadMissing(uri) from error
 
