@@ -57,6 +57,8 @@ def row_concurrency(work: LoopWork) -> int:
         return int(given or 1)
     if given is not None:
         return min(int(given), in_flight)
+    if work.total <= ROWS_MIN and "max_rows" not in work.policy:
+        return in_flight  # all of them are one frame
     return max(1, in_flight // frames_at_once(work))
 
 

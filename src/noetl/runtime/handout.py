@@ -29,7 +29,8 @@ from noetl.runtime import shards
 from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
-FRAME_ATTEMPTS_MAX = 3
+FRAME_ATTEMPTS_MAX = 10
+"""As often as a command: processes that come and go in the middle of a frame lose it, too."""
 
 
 class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,10 +77,15 @@ def test_a_sequential_loop_applies_writes_as_frames_commit() -> None:
 
 
 def test_rows_in_flight_stay_within_the_bound() -> None:
-    told = looping("parallel", ', max_in_flight: "{{ 4 + 3 }}"')
+    told = looping("parallel", ', max_in_flight: "{{ 4 + 3 }}"', items=list(range(100)))
     work = told.loop("each")
     assert work.policy["max_in_flight"] == 7
     assert row_concurrency(work) * 2 <= 7
+
+
+def test_rows_that_are_one_frame_have_all_of_the_bound() -> None:
+    told = looping("parallel", ", max_in_flight: 7", items=list(range(50)))
+    assert row_concurrency(told.loop("each")) == 7
 
 
 def test_frames_grow_with_what_the_last_one_took() -> None:

@@ -6,6 +6,7 @@ import pytest
 from noetl.domain.events.values import Failure
 from noetl.domain.work import Call, CommandWork, FrameReport, FrameWork, Work
 from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
 from noetl.templates.recorded import inline_result
 from noetl.testing.desk_words import CHAIN, ROWS, count, ended, failed, types, worker
 from tests.unit.runtime.desk_scene import WORKER, Scene
@@ -96,7 +97,7 @@ async def test_a_frame_that_could_not_be_processed_is_handed_out_again_then_fail
 async def test_a_frame_whose_holders_went_quiet_too_often_ends_the_loop(scene: Scene) -> None:
     """Nobody asks for work any more: the end of the loop must follow by itself."""
     execution = await scene.start(ROWS, count=1)
-    for number in range(3):
+    for number in range(FRAME_ATTEMPTS_MAX):
         (work,) = await scene.claim(1, worker(f"quiet-{number}"))
         assert frame(work).attempt == number + 1
         await scene.pass_time(2 * scene.lease_seconds)

@@ -6,8 +6,9 @@ import pytest
 from noetl.domain.events.values import Failure
 from noetl.domain.work import FrameReport, FrameWork
 from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
 from noetl.testing.desk_words import beat, count, ended, said_to, types, worker
-from tests.unit.runtime.desk_scene import ATTEMPTS_MAX, LEASE_SECONDS, WORKER, Scene
+from tests.unit.runtime.desk_scene import LEASE_SECONDS, WORKER, Scene
 
 TEXT = """
 apiVersion: noetl.io/v2
@@ -104,7 +105,7 @@ async def test_a_lost_holder_is_no_try(scene: Scene) -> None:
 
 async def test_a_shard_that_nobody_keeps_alive_fails_at_last(scene: Scene) -> None:
     execution = await scene.start(TEXT, count=1)
-    for _ in range(ATTEMPTS_MAX):
+    for _ in range(FRAME_ATTEMPTS_MAX):
         await claim(scene)
         await scene.pass_time(2 * LEASE_SECONDS)
 
