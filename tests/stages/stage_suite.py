@@ -167,7 +167,7 @@ class StageSuite(ABC):
     async def test_rows_come_back_in_order_and_effects_happen_once(self, engine: Engine) -> None:
         async with serving() as target:
             execution = await started(engine, self.text(), url=target.url, rows=400)
-            await self.open_when_begun(engine, target)
+            await self.open_when_begun(engine, target, execution)
             ending = await ended(engine, execution)
         assert ending.status == "COMPLETED", ending.error
         assert ending.result is not None
@@ -203,7 +203,7 @@ class StageSuite(ABC):
         async with serving() as target:
             target.bad = frozenset({5, 17})
             execution = await started(engine, text, url=target.url, rows=20)
-            await self.open_when_begun(engine, target)
+            await self.open_when_begun(engine, target, execution)
             ending = await ended(engine, execution)
         assert ending.status == "COMPLETED", ending.error
         assert ending.result is not None
@@ -225,7 +225,7 @@ class StageSuite(ABC):
         async with serving() as target:
             target.pause_seconds = 0.2
             execution = await started(engine, self.text(), url=target.url, rows=5_000)
-            await self.open_when_begun(engine, target)
+            await self.open_when_begun(engine, target, execution)
             await eventually(lambda: len(target.told) >= 20)
             await engine.control.cancel(DEFAULT_SCOPE, execution)
             assert (await ended(engine, execution)).status == "CANCELLED"
@@ -234,12 +234,13 @@ class StageSuite(ABC):
             await asyncio.sleep(1.0)
             assert len(target.told) == told
 
-    async def open_when_begun(self, engine: Engine, target: Target) -> None:
-        await eventually(lambda: self.has_begun(engine))
+    async def open_when_begun(self, engine: Engine, target: Target, execution: ExecutionId) -> None:
+        await eventually(lambda: self.has_begun(engine, execution))
         target.opens.set()
 
-    def has_begun(self, engine: Engine) -> bool:
+    def has_begun(self, engine: Engine, execution: ExecutionId) -> bool:
         """Whether the engine works on a stage."""
+        del execution
         return bool(engine.coordinator.seats.all())
 
     async def wait_until_idle(self, engine: Engine, execution: ExecutionId) -> None:
@@ -262,9 +263,10 @@ class SparkStageSuite(StageSuite):
     def check_workers(self, workers: Counter[str]) -> None:
         assert any(worker.startswith("spark/") for worker in workers), workers
 
-    def has_begun(self, engine: Engine) -> bool:
-        """A slot has come for a stage."""
-        return any(seat.worker.serves is not None for seat in engine.coordinator.seats.all())
+    def has_begun(self, engine: Engine, execution: ExecutionId) -> bool:
+        """A slot has come for its stage."""
+        served = [seat.worker.serves for seat in engine.coordinator.seats.all()]
+        return any(each is not None and each.execution_id == execution for each in served)
 
     async def wait_until_idle(self, engine: Engine, execution: ExecutionId) -> None:
         """Slots of the cancelled stage have left their seats."""

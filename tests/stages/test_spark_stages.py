@@ -24,7 +24,7 @@ class TestSparkStages(SparkStageSuite):
     async def test_the_job_is_named_before_it_starts(self, engine: Engine) -> None:
         async with serving() as target:
             execution = await started(engine, self.text(), url=target.url, rows=400)
-            await self.open_when_begun(engine, target)
+            await self.open_when_begun(engine, target, execution)
             assert (await ended(engine, execution)).status == "COMPLETED"
         (job,) = [
             each for each in await events_of(engine, execution) if isinstance(each, StageEngine)
