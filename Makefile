@@ -69,7 +69,7 @@ test-unit: setup ## The fast tests: no server, no process
 .PHONY: test-cluster
 test-cluster: setup ## Spark on a real standalone cluster, then on a real Connect server
 	.venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py
-	.venv/bin/python -m pytest -m cluster tests/spark/test_connect.py
+	.venv/bin/python -m pytest -m cluster tests/spark/test_connect.py tests/spark/test_connect_work.py
 
 .PHONY: test-azure
 test-azure: setup ## Object stores on Azurite: installs it by npm, about a minute and 360 MB
