@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from noetl.adapters.system.clock import SystemClock
 from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import ChildOutcome, ChildRequest
 from noetl.kernel import canonical_json
@@ -52,8 +53,13 @@ def ended(value: Any = None, **further: Any) -> ChildOutcome:
     return ChildOutcome(execution_id=CHILD, **(facts | further))
 
 
+class ImpatientClock(SystemClock):
+    async def sleep(self, seconds: float) -> None:
+        del seconds
+
+
 async def run(folder: Path, desk: ChildrenDesk, parameters: dict[str, Any], **further: Any) -> Any:
-    tool = PlaybookTool(services(folder, desk=desk))
+    tool = PlaybookTool(services(folder, desk=desk, clock=further.pop("clock", None)))
     return (await tool.run(call("playbook", {"path": "demo/child"} | parameters, **further))).value
 
 
@@ -181,9 +187,16 @@ async def test_a_row_of_a_retried_loop_has_a_child_of_its_own(tmp_path: Path) ->
 
 
 class AwayDesk(ChildrenDesk):
-    """Does not answer the first time it is asked for the end."""
+    """Does not answer the first time it is asked for a child, and for its end."""
 
     is_away = True
+    is_starting = True
+
+    async def start_child(self, request: ChildRequest) -> ExecutionId:
+        if self.is_starting:
+            self.is_starting = False
+            raise LogUnavailable("the server is not there yet")
+        return await super().start_child(request)
 
     async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
         if self.is_away:
@@ -255,7 +268,7 @@ async def test_a_child_that_cannot_start_says_why(
     tmp_path: Path, error: NoETLError, kind: str, retryable: bool
 ) -> None:
     with pytest.raises(ToolFailed, match="could not be started") as raised:
-        await run(tmp_path, RefusingDesk(error), {})
+        await run(tmp_path, RefusingDesk(error), {}, clock=ImpatientClock())
 
     assert raised.value.failure.kind == kind
     assert raised.value.failure.retryable is retryable

@@ -24,6 +24,7 @@ from noetl.tools.stored_values import result_value
 
 WAIT_SECONDS = 30.0
 AWAY_SECONDS = 1.0
+START_TRIES_MAX = 60
 """Between two questions to a desk that does not answer. Whoever lost the lease is cancelled."""
 
 _NEWEST = ("", "latest", "newest")
@@ -44,7 +45,7 @@ class PlaybookTool:
     async def run(self, call: ToolCall) -> ToolResult:
         request = _request(call)
         try:
-            child = await self._desk.start_child(request)
+            child = await self._started(request)
             if call.parameters.get("wait") is False:
                 return ToolResult(value={"status": "started", "execution_id": child})
             outcome = await self._end_of(child, call)
@@ -56,6 +57,15 @@ class PlaybookTool:
 
     async def close(self) -> None:
         """Children go on without us."""
+
+    async def _started(self, request: ChildRequest) -> ExecutionId:
+        """Asking again is safe: one cycle has one child. A server that starts anew is back soon."""
+        for _ in range(START_TRIES_MAX - 1):
+            try:
+                return await self._desk.start_child(request)
+            except (LogUnavailable, StoreUnavailable):
+                await self._clock.sleep(AWAY_SECONDS)
+        return await self._desk.start_child(request)
 
     async def _end_of(self, child: ExecutionId, call: ToolCall) -> ChildOutcome:
         limit = call.timeout_seconds
