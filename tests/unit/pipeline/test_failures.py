@@ -11,6 +11,7 @@ from noetl.kernel.errors import (
     PayloadMissing,
     StoreUnavailable,
 )
+from noetl.kernel.errors.advice import advised
 from noetl.pipeline.failures import failure_of
 
 
@@ -30,4 +31,4 @@ def test_trouble_with_objects_has_a_kind_and_a_code(
 ) -> None:
     failure = failure_of(error)
     assert (failure.kind, failure.retryable) == (kind, retryable)
-    assert (failure.code, failure.message) == (error.code, str(error))
+    assert (failure.code, failure.message) == (error.code, advised(error))
