@@ -9,7 +9,7 @@ from noetl.domain.events.values import Result, ResultReference
 from noetl.domain.naming import access_plan
 from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
 from noetl.domain.naming.result_name import DatasetName, ResultName
-from noetl.ports.object_store import ObjectStore
+from noetl.ports.object_store import ObjectStore, StoredObject
 from noetl.ports.result_cache import CacheKey
 from noetl.results.counts import ResultCounts
 from noetl.results.dataset import DatasetManifest, manifest_bytes
@@ -98,25 +98,13 @@ class ResultWriter:
 
     async def stage_file(self, name: ResultName, table: "TableFile") -> ResultReference:
         """A table that a tool wrote to a file, in pieces."""
-        from noetl.results import feather  # noqa: PLC0415 - Arrow is loaded with the first table
-
         extension = EXTENSIONS[FEATHER_MEDIA_TYPE]
         key = physical_key(name, self.placement, extension)
         stored = await self.objects.create(
             key, chunks_of(table.view or table.path), media_type=FEATHER_MEDIA_TYPE
         )
         self.counts.stage(extension, stored.byte_length)
-        reference = ResultReference(
-            type="object_store",
-            uri=name.uri,
-            sha256=stored.sha256,
-            media_type=FEATHER_MEDIA_TYPE,
-            schema_digest=table.schema_digest,
-            byte_length=stored.byte_length,
-            row_count=table.row_count,
-            encoder=feather.ENCODER,
-            arrow_version=feather.ARROW_VERSION,
-        )
+        reference = table_reference(name, stored, table)
         await self._share_file(name, table, reference)
         return reference
 
@@ -185,3 +173,20 @@ def _is_large(value: Any, depth: int = 4) -> bool:
     if not isinstance(value, dict) or depth == 0:
         return False
     return len(value) >= LARGE_ITEMS or any(_is_large(item, depth - 1) for item in value.values())
+
+
+def table_reference(name: ResultName, stored: StoredObject, table: "TableFile") -> ResultReference:
+    """How events name a table that was written to a file and stored."""
+    from noetl.results import feather  # noqa: PLC0415 - Arrow is loaded with the first table
+
+    return ResultReference(
+        type="object_store",
+        uri=name.uri,
+        sha256=stored.sha256,
+        media_type=FEATHER_MEDIA_TYPE,
+        schema_digest=table.schema_digest,
+        byte_length=stored.byte_length,
+        row_count=table.row_count,
+        encoder=feather.ENCODER,
+        arrow_version=feather.ARROW_VERSION,
+    )

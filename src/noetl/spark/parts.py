@@ -22,6 +22,7 @@ from noetl.results.dataset import ROWS, DatasetManifest, DatasetPart, manifest_b
 from noetl.results.table_file import chunks_of
 from noetl.results.tabular import TablePath
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
+from noetl.results.writer import table_reference
 from noetl.spark.object_place import ObjectPlace, with_objects
 
 SHARE_IN_ANSWER_BYTES_MAX = 32 * 1024
@@ -124,7 +125,6 @@ def _all(first: list[Any], arriving: Iterator[Any]) -> Iterator[Any]:
 def _in_a_file(job: PartsJob, name: ResultName, batches: Iterator[Any]) -> PartSaid:
     import pyarrow as pa  # noqa: PLC0415 - loaded with the first table
 
-    from noetl.results import feather  # noqa: PLC0415 - loads Arrow
     from noetl.results.table_writer import TableWriter  # noqa: PLC0415 - loads Arrow
 
     head = next(batches)
@@ -140,17 +140,7 @@ def _in_a_file(job: PartsJob, name: ResultName, batches: Iterator[Any]) -> PartS
 
         async def create(objects: ObjectStore) -> ResultReference:
             stored = await objects.create(key, chunks_of(path), media_type=FEATHER_MEDIA_TYPE)
-            return ResultReference(
-                type="object_store",
-                uri=name.uri,
-                sha256=stored.sha256,
-                media_type=FEATHER_MEDIA_TYPE,
-                schema_digest=table.schema_digest,
-                byte_length=stored.byte_length,
-                row_count=table.row_count,
-                encoder=feather.ENCODER,
-                arrow_version=feather.ARROW_VERSION,
-            )
+            return table_reference(name, stored, table)
 
         return PartSaid(row_count=table.row_count, reference=with_objects(job.place, create))
 
