@@ -5,7 +5,8 @@ SHELL := bash
 
 # What the checkers look at; a folder that is not there yet is left out.
 CODE = $(wildcard src tests scripts benchmarks examples)
-TESTS ?=
+# Many tests wait for processes to start and die, so three at a time suit two cores.
+JOBS ?= 3
 ONLY ?=
 export PYTHON
 
@@ -58,8 +59,8 @@ fix: setup ## Format, apply safe lint fixes, renew the map of rooms and the refe
 	.venv/bin/python scripts/reference.py
 
 .PHONY: test
-test: check ## Everything CI runs: setup, check, the whole suite
-	.venv/bin/python -m pytest
+test: check ## Everything CI runs: setup, check, the whole suite (JOBS=3 files at a time)
+	.venv/bin/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: test-unit
 test-unit: setup ## The fast tests: no server, no process

@@ -65,8 +65,16 @@ def executors(cluster: SparkCluster) -> list[psutil.Process]:
         process
         for worker in cluster.workers
         for process in psutil.Process(worker.pid).children()
-        if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
+        if "CoarseGrainedExecutorBackend" in command_of(process)
     ]
+
+
+def command_of(process: psutil.Process) -> str:
+    """Empty for a process that is gone: a killed one may stay a zombie below its worker."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 @pytest_asyncio.fixture(scope="class", loop_scope="module")
