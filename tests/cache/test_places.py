@@ -51,7 +51,9 @@ class Scene:
         return bytes((await self.chain.read(key, NAME)).view)
 
 
-@pytest.mark.parametrize("primary", [Shelf(None), Shelf(b"spoilt"), Away(None)], ids=str)
+@pytest.mark.parametrize(
+    "primary", [Shelf(None), Shelf(b"spoilt"), Away(None)], ids=["lost", "spoilt", "away"]
+)
 async def test_another_copy_makes_it_good(primary: Shelf, tmp_path: Path) -> None:
     scene = Scene(primary, Shelf(DATA), tmp_path)
     assert await scene.read() == DATA
