@@ -117,6 +117,65 @@ async def test_a_key_starts_one_execution(api: Api) -> None:
     assert refused.status == 422
 
 
+async def test_the_idempotency_key_of_a_request_is_the_same_key(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+    header = {"Idempotency-Key": "order 8"}
+    wanted = {"path": "tests/hello"}
+
+    first, again = [
+        (await api.call("POST", "/api/execute", json=wanted, headers=header)).body for _ in range(2)
+    ]
+    by_body = await api.post("/api/execute", path="tests/hello", dedup={"key": "order 8"})
+
+    assert [each["status"] for each in (first, again, by_body)] == [
+        "started",
+        "duplicate",
+        "duplicate",
+    ]
+    assert {first["execution_id"]} == {again["execution_id"], by_body["execution_id"]}
+
+
+async def test_a_batch_that_is_sent_again_with_its_key_starts_nothing_again(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+    header = {"Idempotency-Key": "order 9"}
+    own = {"path": "tests/hello", "dedup": {"key": "order 10"}}
+    body = {"executions": [{"path": "tests/hello"}, {"path": "tests/hello"}, own]}
+
+    first, again = [
+        (await api.call("POST", "/api/execute/batch", json=body, headers=header)).body
+        for _ in range(2)
+    ]
+
+    assert (first["started"], again["started"], again["duplicates"]) == (3, 0, 3)
+    assert len({each["execution_id"] for each in first["results"] + again["results"]}) == 3
+
+
+async def test_fields_that_clients_of_other_engines_send_are_accepted(api: Api) -> None:
+    await api.post("/api/catalog/register", content=HELLO)
+
+    started = await api.post(
+        "/api/execute",
+        path="tests/hello",
+        resource_kind="Playbook",
+        execution_pool="shared",
+        trace={"sampled": True},
+    )
+
+    assert started["status"] == "started"
+
+
+async def test_a_misspelt_field_and_an_unknown_status_are_named_beside_what_is_known(
+    api: Api,
+) -> None:
+    field = await api.call("POST", "/api/execute", json={"path": "x", "payloud": {}})
+    status = await api.call("GET", "/api/executions", params={"status": "nope"})
+
+    told = field.body["detail"]
+    assert "`payloud`" in told
+    assert "payload" in told.replace("payloud", "")
+    assert "'nope'; use PENDING, RUNNING," in status.body["detail"]
+
+
 async def test_a_key_is_known_after_a_restart(settings: Settings) -> None:
     async with running_api(settings) as api:
         await api.post("/api/catalog/register", content=HELLO)

@@ -43,6 +43,38 @@ WRONG: dict[str, tuple[Request, int, str]] = {
         "body_malformed",
     ),
     "not an object": (("POST", "/api/execute", {"json": 7}), 422, "body_invalid"),
+    "misspelt field": (
+        ("POST", "/api/execute", {"json": {"path": "tests/hello", "payloud": {"who": "Bert"}}}),
+        422,
+        "body_invalid",
+    ),
+    "misspelt field in a batch": (
+        ("POST", "/api/execute/batch", {"json": {"executions": [{"pathh": "tests/hello"}]}}),
+        422,
+        "body_invalid",
+    ),
+    "misspelt field of a key": (
+        ("POST", "/api/execute", {"json": {"path": "x", "dedup": {"key": "a", "window": 5}}}),
+        422,
+        "body_invalid",
+    ),
+    "two keys": (
+        (
+            "POST",
+            "/api/execute",
+            {
+                "json": {"path": "x", "dedup": {"key": "a"}},
+                "headers": {"Idempotency-Key": "b"},
+            },
+        ),
+        422,
+        "request_invalid",
+    ),
+    "unknown status": (
+        ("GET", "/api/executions", {"params": {"status": "nope"}}),
+        400,
+        "status_unknown",
+    ),
     "no execution": (("GET", "/api/executions/1", {}), 404, "execution_not_found"),
     "no number": (("GET", "/api/executions/abc/status", {}), 404, "execution_not_found"),
     "no stream": (("GET", "/api/executions/1/stream", {}), 404, "execution_not_found"),
@@ -119,7 +151,7 @@ async def test_a_wrong_request_has_a_problem_document(api: Api, name: str) -> No
     (method, path, request), status, code = WRONG[name]
 
     headers = api.as_worker if path.startswith(INTERNAL_PATHS) else {}
-    answer = await api.call(method, path, **request, headers=headers)
+    answer = await api.call(method, path, **{"headers": headers, **request})
 
     assert (answer.status, answer.body["code"]) == (status, code), answer
     assert answer.headers["Content-Type"] == "application/problem+json"

@@ -6,6 +6,7 @@ import pty
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -35,6 +36,40 @@ def test_a_credential_is_added_listed_and_removed(shell: Shell) -> None:
     gone = shell.noetl("credentials", "remove", "shop", "--yes")
     assert gone.returncode == 1
     assert gone.stderr.startswith("credential_missing: ")
+
+
+def test_a_name_that_is_taken_is_replaced_only_when_asked_for(shell: Shell) -> None:
+    def add(*more: str) -> CompletedProcess[str]:
+        return shell.noetl(
+            "credentials", "add", "shop", "--type", "bearer", "--data", '{"token": "x"}', *more
+        )
+
+    assert add().returncode == 0
+    before = shell.json("credentials", "list")
+
+    refused = add()
+    assert refused.returncode == 2
+    assert "--replace" in refused.stderr
+    assert "there is a credential shop (bearer" in refused.stderr
+    assert shell.json("credentials", "list") == before
+
+    asked_in_vain = shell.noetl("credentials", "add", "shop", "--type", "basic")
+    assert "--replace" in asked_in_vain.stderr
+
+    replaced = add("--replace")
+    assert (replaced.returncode, replaced.stdout) == (0, "")
+    assert f"it replaced the one of {before['updated_at']}" in replaced.stderr
+    after = shell.json("credentials", "list")
+    assert after["id"] == before["id"]
+    assert after["updated_at"] > before["updated_at"]
+
+
+def test_a_file_that_names_a_credential_replaces_none_either(shell: Shell) -> None:
+    shell.write("pg.json", json.dumps({"name": "pg", "type": "postgres", "data": {"host": "x"}}))
+    assert shell.noetl("credentials", "add", "--file", "pg.json").returncode == 0
+    again = shell.noetl("credentials", "add", "--file", "pg.json")
+    assert again.returncode == 2
+    assert "nothing was changed" in again.stderr
 
 
 def test_nothing_in_the_home_holds_the_secret_in_the_open(shell: Shell) -> None:

@@ -55,7 +55,11 @@ def _operation(
         "summary": route.summary,
         "operationId": _operation_id(route),
         "tags": [_noun(route)],
-        "parameters": [*_path_parameters(route), *_query_parameters(components[query])],
+        "parameters": [
+            *_path_parameters(route),
+            *_query_parameters(components[query]),
+            *_header_parameters(route),
+        ],
         "responses": {
             "200": {"description": "Done.", "content": {route.media_type: content}},
             "default": {
@@ -84,6 +88,13 @@ def _path_parameters(route: AnyRoute) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(route.public_path)
+    ]
+
+
+def _header_parameters(route: AnyRoute) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "header", "required": False, "schema": {"type": "string"}}
+        for name in route.headers
     ]
 
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from noetl.api.problems import Refused
 from noetl.api.services import ApiServices
+from noetl.domain.playbook.wording import choices
 from noetl.kernel.ids import ExecutionId, StageId
 from noetl.kernel.scope import Scope
 from noetl.kernel.stage_token import StageGrant
@@ -70,6 +71,7 @@ class Route(Generic[B, Q]):
     query: type[Q]
     gives: Any  # a type for msgspec; None: the endpoint answers by itself
     media_type: str = "application/json"
+    headers: tuple[str, ...] = ()  # those that mean something here, besides the keys
 
     @property
     def public_path(self) -> str:
@@ -143,13 +145,22 @@ def _body(data: bytes, expected: Any) -> Any:
     try:
         return msgspec.json.decode(data or b"{}", type=expected)
     except msgspec.ValidationError as error:
-        raise Refused(
-            HTTPStatus.UNPROCESSABLE_ENTITY, "body_invalid", f"the body is wrong: {error}"
-        ) from error
+        reason = f"the body is wrong: {error}{_known_fields(error, expected)}"
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "body_invalid", reason) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(
             HTTPStatus.BAD_REQUEST, "body_malformed", f"the body is not JSON: {error}"
         ) from error
+
+
+def _known_fields(error: msgspec.ValidationError, expected: Any) -> str:
+    """For a field that was probably misspelt; of an inner object the schema tells more."""
+    words = str(error)
+    if "unknown field" not in words:
+        return ""
+    if " - at " in words:
+        return "; /openapi.json lists the fields"
+    return f"; it may have {choices(field.name for field in msgspec.structs.fields(expected))}"
 
 
 def _query(request: Request, expected: Any) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.bootstrap.platform import open_platform
-from noetl.bootstrap.settings import load_settings
+from noetl.bootstrap.platform import Platform, open_platform
+from noetl.bootstrap.settings import Settings, load_settings
 from noetl.cli import options
 from noetl.cli.files import PATH, read_file
 from noetl.cli.output import print_json, print_table, shown, tell
 from noetl.cli.values import parse_mapping, parse_value
 from noetl.domain.credential import CredentialEntry, NewCredential
-from noetl.kernel.errors import CredentialMissing
+from noetl.kernel.errors import CredentialMissing, LogMissing
 
 USUAL_FIELDS = {
     "postgres": ("host", "port", "database", "user", "password"),
@@ -57,23 +57,28 @@ def credentials() -> None:
     help="One field; other users may see it in the list of processes.",
 )
 @click.option("--description", help="A note for people.")
+@click.option("--replace", "replaces", is_flag=True, help="Even when one of that name exists.")
 @options.as_json
-def add(name: str | None, as_json: bool, **given: Any) -> None:
-    """Add a credential, or replace the one of that name.
+def add(name: str | None, as_json: bool, replaces: bool, **given: Any) -> None:
+    """Add a credential; with --replace, in the place of the one of that name.
 
     Without --data, --file or --field the fields are asked for, secrets unseen.
 
     \b
     noetl credentials add pg_local --type postgres
     noetl credentials add pg_local --type postgres --data - < pg.json
-    noetl credentials add --file pg_local.json
+    noetl credentials add --file pg_local.json --replace
     """
+    if name is not None and not replaces and not _sources(given):
+        asyncio.run(_check_free(name))  # before anybody types secrets in vain
     whole = _given(name, given)
-    entry = asyncio.run(_put(whole))
+    entry, before = asyncio.run(_put(whole, replaces))
     if as_json:
         print_json(entry)
-    else:
-        tell(f"kept: credential {shown(entry.name)} ({shown(entry.type)})")
+        return
+    tell(f"kept: credential {shown(entry.name)} ({shown(entry.type)})")
+    if before is not None:
+        tell(f"it replaced the one of {before.updated_at}, whose fields are gone")
 
 
 @credentials.command(name="list")
@@ -112,9 +117,12 @@ def remove(name: str, is_sure: bool, as_json: bool) -> None:
         tell(f"removed: credential {shown(name)}")
 
 
+def _sources(given: dict[str, Any]) -> list[str]:
+    return [option for option in ("data", "file", "fields") if given[option]]
+
+
 def _given(name: str | None, given: dict[str, Any]) -> NewCredential:
-    sources = [option for option in ("data", "file", "fields") if given[option]]
-    if len(sources) > 1:
+    if len(_sources(given)) > 1:
         raise click.UsageError("give one of --data, --file and --field")
     if given["file"] is not None:
         return _from_file(name, given)
@@ -180,10 +188,39 @@ def _asked(names: Sequence[str]) -> dict[str, Any]:
     return answers
 
 
-async def _put(credential: NewCredential) -> CredentialEntry:
+async def _check_free(name: str) -> None:
+    settings = load_settings()
+    try:
+        async with open_platform(settings, create=False) as platform:
+            _refuse_taken(await _named(platform, settings, name))
+    except LogMissing:  # nothing is kept yet
+        return
+
+
+async def _put(
+    credential: NewCredential, replaces: bool
+) -> tuple[CredentialEntry, CredentialEntry | None]:
+    """What is kept now, and what was kept under that name before."""
     settings = load_settings()
     async with open_platform(settings) as platform:
-        return await platform.credentials.put(settings.scope, credential)
+        before = await _named(platform, settings, credential.name)
+        if not replaces:
+            _refuse_taken(before)
+        return await platform.credentials.put(settings.scope, credential), before
+
+
+async def _named(platform: Platform, settings: Settings, name: str) -> CredentialEntry | None:
+    entries = await platform.credentials.list(settings.scope)
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def _refuse_taken(entry: CredentialEntry | None) -> None:
+    if entry is not None:
+        raise click.UsageError(
+            f"there is a credential {shown(entry.name)} ({shown(entry.type)}, changed"
+            f" {entry.updated_at}) already; nothing was changed. Choose another name, or give"
+            " --replace to put this one in its place"
+        )
 
 
 async def _list(kind: str | None) -> list[CredentialEntry]:

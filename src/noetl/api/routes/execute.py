@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -9,24 +10,30 @@ import msgspec
 from noetl.api.route import Asked, Nothing, post
 from noetl.api.routes.catalog import Version, version_of
 from noetl.api.services import ApiServices
-from noetl.kernel.errors import InvariantBroken, NoETLError
+from noetl.kernel.errors import InvariantBroken, NoETLError, RequestInvalid
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.start_keys import StartedOnce, StartKey
 from noetl.runtime.starting import StartRequest
 
 BATCH_MAX = 1_000
 STARTED, DUPLICATE, FAILED = "started", "duplicate", "failed"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+"""The header that says what `dedup.key` says: who asks again gets the same execution."""
 
 
-class Dedup(msgspec.Struct, frozen=True, kw_only=True):
+class Dedup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The same key within the window (for ever, when there is none) is the same execution."""
 
     key: str
     window_secs: float | None = None
 
 
-class Execute(msgspec.Struct, frozen=True, kw_only=True):
-    """A playbook by path or id; `workload` is another name for `payload`."""
+class Execute(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A playbook by path or id; `workload` is another name for `payload`.
+
+    `resource_kind`, `execution_pool` and `trace` are sent by clients of other engines. They mean
+    nothing here; everything else that is not known is refused, because it was meant to be heard.
+    """
 
     path: str | None = None
     catalog_id: str | int | None = None
@@ -35,6 +42,9 @@ class Execute(msgspec.Struct, frozen=True, kw_only=True):
     workload: dict[str, Any] | None = None
     parent_execution_id: str | None = None
     dedup: Dedup | None = None
+    resource_kind: Any = None
+    execution_pool: Any = None
+    trace: Any = None
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +53,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     commands_generated: int = 0
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class Batch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     executions: Annotated[list[Execute], msgspec.Meta(max_length=BATCH_MAX)]
 
 
@@ -64,7 +74,8 @@ class BatchStarted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def execute(asked: Asked[Execute, Nothing]) -> Started:
-    once = await _start(asked.services, asked.body)
+    key = asked.headers.get(IDEMPOTENCY_KEY)
+    once = await _start(asked.services, asked.body, key)
     if once.is_duplicate:
         return Started(execution_id=once.execution_id, status=DUPLICATE)
     running = asked.services.coordinator.running.get(once.execution_id)
@@ -75,8 +86,9 @@ async def execute(asked: Asked[Execute, Nothing]) -> Started:
 async def batch(asked: Asked[Batch, Nothing]) -> BatchStarted:
     """Side by side: their first events share the writes of the log."""
     wanted = asked.body.executions
+    keys = _keys(asked.headers, wanted)
     results = await asyncio.gather(
-        *(_item(asked.services, index, each) for index, each in enumerate(wanted))
+        *(_item(asked.services, index, each, keys[index]) for index, each in enumerate(wanted))
     )
     statuses = Counter(item.status for item in results)
     return BatchStarted(
@@ -88,9 +100,20 @@ async def batch(asked: Asked[Batch, Nothing]) -> BatchStarted:
     )
 
 
-async def _item(services: ApiServices, index: int, wanted: Execute) -> BatchItem:
+def _keys(headers: Mapping[str, str], wanted: list[Execute]) -> list[str | None]:
+    """Each execution of a batch has a key of its own: the batch's, with its place in it."""
+    key = headers.get(IDEMPOTENCY_KEY)
+    return [
+        None if key is None or each.dedup is not None else f"{key}/{index}"
+        for index, each in enumerate(wanted)
+    ]
+
+
+async def _item(
+    services: ApiServices, index: int, wanted: Execute, header: str | None
+) -> BatchItem:
     try:
-        once = await _start(services, wanted)
+        once = await _start(services, wanted, header)
     except InvariantBroken:
         raise
     except NoETLError as error:
@@ -99,7 +122,7 @@ async def _item(services: ApiServices, index: int, wanted: Execute) -> BatchItem
     return BatchItem(index=index, status=status, execution_id=once.execution_id)
 
 
-async def _start(services: ApiServices, wanted: Execute) -> StartedOnce:
+async def _start(services: ApiServices, wanted: Execute, header: str | None) -> StartedOnce:
     parent = wanted.parent_execution_id
     request = StartRequest(
         scope=services.scope,
@@ -109,14 +132,33 @@ async def _start(services: ApiServices, wanted: Execute) -> StartedOnce:
         payload={**(wanted.workload or {}), **(wanted.payload or {})},
         parent_execution_id=None if parent is None else ExecutionId(parent),
     )
-    dedup = wanted.dedup
-    if dedup is None:
+    key = _key(wanted.dedup, header)
+    if key is None:
         return StartedOnce(await services.starter.start(request), is_duplicate=False)
-    key = StartKey(key=dedup.key, window_seconds=dedup.window_secs)
     return await services.starter.start_once(request, key)
 
 
+def _key(dedup: Dedup | None, header: str | None) -> StartKey | None:
+    if dedup is None:
+        return None if header is None else StartKey(key=header)
+    if header not in (None, dedup.key):
+        raise RequestInvalid(
+            f"{IDEMPOTENCY_KEY} and dedup.key are two different keys; give one of them"
+        )
+    return StartKey(key=dedup.key, window_seconds=dedup.window_secs)
+
+
+_KEYED = (IDEMPOTENCY_KEY,)
 ROUTES = (
-    post("/api/execute", "Start an execution", execute, body=Execute, gives=Started),
-    post("/api/execute/batch", "Start many executions", batch, body=Batch, gives=BatchStarted),
+    post(
+        "/api/execute", "Start an execution", execute, body=Execute, gives=Started, headers=_KEYED
+    ),
+    post(
+        "/api/execute/batch",
+        "Start many executions",
+        batch,
+        body=Batch,
+        gives=BatchStarted,
+        headers=_KEYED,
+    ),
 )

@@ -1,21 +1,25 @@
 """Executions: listed, shown, their events, effects, variables, and why they wait."""
 
-from typing import Annotated, Any
+from http import HTTPStatus
+from typing import Annotated, Any, get_args
 
 import msgspec
 
 from noetl.api.event_rows import EventRow
 from noetl.api.paging import EventPage, PageAsked, Pagination, page_of
+from noetl.api.problems import Refused
 from noetl.api.route import Asked, Nothing, get
 from noetl.decider.plan import plan_of
-from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.execution.rows import TERMINAL, ExecutionStatus
 from noetl.domain.log import StoredEvent
+from noetl.domain.playbook.wording import choices, shown
 from noetl.kernel.instant import Instant
 from noetl.runtime.effect_entries import EffectCounts, EffectEntry, counted
 from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
 from noetl.runtime.explain import explain
 from noetl.runtime.seats import why_nobody
 
+STATUSES: tuple[str, ...] = get_args(ExecutionStatus)
 HUNDRED = 100
 SECONDS_PER_MINUTE = 60
 
@@ -101,6 +105,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
 
 async def listed(asked: Asked[Nothing, ExecutionsAsked]) -> list[ExecutionEntry]:
     query = asked.query
+    status = _status(query.status)
     before = query.before
     views: list[ExecutionView] = []
     for _ in range(query.page):
@@ -108,13 +113,21 @@ async def listed(asked: Asked[Nothing, ExecutionsAsked]) -> list[ExecutionEntry]
             return []  # the page before was the last
         views = await asked.services.executions.list(
             asked.scope,
-            status=None if query.status is None else query.status.upper(),
+            status=status,
             path=query.path,
             before=before,
             limit=query.limit,
         )
         before = views[-1].execution_id if views else before
     return [ExecutionEntry(**_fields(view)) for view in views]
+
+
+def _status(word: str | None) -> str | None:
+    """A word that is no status is a mistake: an empty list would hide it."""
+    if word is None or word.upper() in STATUSES:
+        return None if word is None else word.upper()
+    detail = f"there is no status {shown(word)!r}; use {choices(STATUSES)}"
+    raise Refused(HTTPStatus.BAD_REQUEST, "status_unknown", detail)
 
 
 async def show(asked: Asked[Nothing, PageAsked]) -> ExecutionDetail:
