@@ -50,6 +50,7 @@ from noetl.testing.histories import (
 )
 from noetl.wire.codec import seal
 from scripts.golden_corpus.business_objects import business_objects, changed_order
+from scripts.golden_corpus.chunks import chunks
 from scripts.golden_corpus.loops import fanout, frames
 from scripts.golden_corpus.shards import held_shards
 from scripts.golden_corpus.whole_run import whole_run
@@ -243,6 +244,7 @@ HISTORIES: dict[str, Callable[[], list[Stream]]] = {
     "fanout_with_holders": lambda: _alone(held_shards),
     "business_objects": lambda: _alone(business_objects),
     "whole_run": lambda: _alone(whole_run),
+    "chunks_with_a_takeover": lambda: _alone(chunks),
 }
 
 

@@ -14,6 +14,7 @@ from noetl.domain.events import (
     CallPartial,
     CheckpointCommitted,
     ChildStarted,
+    ChunkPassed,
     CommandCancelled,
     CommandClaimed,
     CommandCompleted,
@@ -109,7 +110,8 @@ SPECIMENS: tuple[Event, ...] = (
         path="examples/orders", playbook_digest="5f" * 32, playbook_version=3,
         workload={"region": "eu", "limits": [1, 2.5]}, payload={"region": "eu"},
         env={"STAGE": "prüfung"}, job_uuid="j1",
-        parent_execution_id=ExecutionId("7"), parent_step=STEP, start_key="order 7",
+        parent_execution_id=ExecutionId("7"), parent_step=STEP,
+        parent_stage_id=StageId("s0"), start_key="order 7",
     ),
     PlaybookCompleted(step=STEP, result=RESULT),
     PlaybookFailed(error=FAILURE, step=STEP),
@@ -144,7 +146,11 @@ SPECIMENS: tuple[Event, ...] = (
         writes={"ctx.total": 3}, effect="fired", tries=4,
     ),
     CallPartial(
-        step=STEP, chunk_index=1, has_more=True, result=RESULT, visit=2, iteration=5
+        step=STEP, chunk_index=1, has_more=True, result=RESULT, visit=2, iteration=5,
+        task="fetch", run=2,
+    ),
+    ChunkPassed(
+        step=STEP, chunk_index=1, visit=2, task="fetch", run=2, arcs=(STEP,), writes={"page": 1}
     ),
     CommandIssued(
         step=STEP, tool="http", visit=2, iteration=5, attempt=2, attempts_max=3,
@@ -183,6 +189,7 @@ SPECIMENS: tuple[Event, ...] = (
         lease_until=LEASE,
         attempt=3,
         incarnation=1,
+        parent_frame_id=FrameId("f0"),
     ),
     ShardDone(
         loop_id=LOOP,

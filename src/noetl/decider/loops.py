@@ -43,7 +43,7 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
         raise InvariantBroken(f"step {step.name!r} is no loop")
     before = view.state.kept_loops.get(step.name)
     if before is not None and attempt > 1:
-        return _opened_again(before, attempt)
+        return _opened_again(view, before, attempt)
     if not isinstance(loop.over, Collection):
         return _opened_cursor(view, step, loop, without_items(step, visit, attempt))
     name = loop_id(step.name, visit, attempt)
@@ -69,16 +69,16 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
     if loop.mode == "fanout" and loop.fanout.key is not None:
         items = as_items(evaluated(loop.over.value, bindings)) if items is None else items
         policy["iter_keys"] = keys_of(loop, items, bindings)
-    return _beginning(started, policy)
+    return _beginning(view, started, policy)
 
 
 def _opened_cursor(view: View, step: Step, loop: Loop, started: LoopStarted) -> list[Decided]:
     """How many rows there are, and which, its frames will find out."""
     policy = policy_of(view, step, loop, view.bindings(step.name), 0)
-    return _beginning(started, policy)
+    return _beginning(view, started, policy)
 
 
-def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
+def _opened_again(view: View, before: LoopWork, attempt: int) -> list[Decided]:
     """A person's retry: the same rows under the same names, whatever `in:` would give by now."""
     started = LoopStarted(
         loop_id=loop_id(before.step, before.visit, attempt),
@@ -90,10 +90,10 @@ def _opened_again(before: LoopWork, attempt: int) -> list[Decided]:
         collection_ref=before.collection_ref,
         attempt=attempt,
     )
-    return _beginning(started, before.policy)
+    return _beginning(view, started, before.policy)
 
 
-def _beginning(started: LoopStarted, policy: dict[str, Any]) -> list[Decided]:
+def _beginning(view: View, started: LoopStarted, policy: dict[str, Any]) -> list[Decided]:
     decided = [Decided(event=started)]
     if started.mode == "fanout":
         fanout = FanoutStarted(
@@ -108,6 +108,7 @@ def _beginning(started: LoopStarted, policy: dict[str, Any]) -> list[Decided]:
         step=started.step,
         visit=started.visit,
         loop_id=started.loop_id,
+        parent_stage_id=view.state.run.parent_stage_id,
         frame_policy=policy,
     )
     return [*decided, Decided(event=opened, loop_id=started.loop_id)]

@@ -208,7 +208,8 @@ class CoordinatorDesk:
     async def start_child(self, request: ChildRequest) -> ExecutionId:
         """Named in the parent's log before it starts: asking again finds it there."""
         coordinator = self._coordinator
-        scope = (await coordinator.load(request.execution_id)).source.scope
+        parent = await coordinator.load(request.execution_id)
+        scope = parent.source.scope
         entry = await coordinator.held.playbooks.find(
             scope, path=request.path, version=request.version, catalog_id=request.catalog_id
         )
@@ -228,6 +229,7 @@ class CoordinatorDesk:
             payload=request.payload,
             execution_id=child,
             parent_execution_id=request.execution_id,
+            parent_stage_id=request.stage_id or parent.state.run.parent_stage_id,
         )
         await self._starter.start(start)
         await self._follow_the_parent(request.execution_id, child)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from noetl.decider.engines import WAITS
 from noetl.decider.frames import next_window, ordinal_of, row_concurrency
 from noetl.decider.waits import is_timer
 from noetl.domain.events import (
@@ -64,13 +65,15 @@ class _Needs:
         self._known: dict[StepName, Kinds] = {}
         self._in_vain: set[Need] = set()
 
-    def of(self, step: StepName, stage_id: StageId | None = None) -> Need:
+    def of(self, step: StepName, work: LoopWork | None = None) -> Need:
         if step not in self._known:
             self._known[step] = kinds_needed(self._turn.running.plan.playbook, step)
-        return Need(self._known[step], stage_id)
+        if work is None:
+            return Need(self._known[step])
+        return Need(self._known[step], work.stage_id, bool(work.policy.get(WAITS)))
 
-    def seat(self, step: StepName, stage_id: StageId | None = None) -> Seat | None:
-        need = self.of(step, stage_id)
+    def seat(self, step: StepName, work: LoopWork | None = None) -> Seat | None:
+        need = self.of(step, work)
         if need in self._in_vain:
             return None
         seat = self._seats.free(self._turn.now, need)
@@ -86,7 +89,7 @@ def hand_out(turn: Turn, seats: Seats, terms: LeaseTerms) -> list[Promise]:
     if turn.state.execution.status == "RUNNING":
         promises += _commands(turn, needs, terms)
         promises += _frames(turn, needs, terms)
-    left = frozenset(needs.of(step, stage_id) for step, stage_id in _left(turn))
+    left = frozenset(_left(turn, needs))
     if left:
         seats.starving[turn.running.execution_id] = left
     else:
@@ -159,7 +162,7 @@ def _is_lost(work: LoopWork, frame: FrameRow) -> bool:
 def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            seat = None if turn.is_full else needs.seat(work.step, work.stage_id)
+            seat = None if turn.is_full else needs.seat(work.step, work)
             if seat is None:
                 break
             again = _Frame(
@@ -167,7 +170,7 @@ def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
             )
             yield _dispatch(turn, work, again, seat, terms)
         while (window := next_window(work)) is not None and not turn.is_full:
-            seat = needs.seat(work.step, work.stage_id)
+            seat = needs.seat(work.step, work)
             if seat is None:
                 break
             new = _Frame(window, FrameId(turn.new_id()), ordinal_of(work, window), 1)
@@ -205,6 +208,7 @@ def _dispatched(work: LoopWork, frame: _Frame, seat: Seat, lease_until: Instant)
         attempt=frame.attempt,
         attempts_max=_attempts_max(work),
         cursor=window_as_cursor(frame.window),
+        parent_frame_id=work.last_frame if frame.attempt == 1 else None,
         incarnation=seat.incarnation,
     )
     if not frame.window.rows:  # a cursor's frame starts when it has claimed its rows
@@ -281,14 +285,13 @@ def _promise(turn: Turn, seat: Seat, work: Work) -> Promise:
     return Promise(seat, work)
 
 
-def _left(turn: Turn) -> set[tuple[StepName, StageId | None]]:
-    """Steps, and their stages, with work that somebody could take."""
+def _left(turn: Turn, needs: _Needs) -> Iterator[Need]:
+    """What is needed for work that somebody could take."""
     state = turn.state
     if state.execution.status != "RUNNING":
-        return set()
-    commands: set[tuple[StepName, StageId | None]] = {(row.step, None) for row in _claimable(turn)}
-    return commands | {
-        (work.step, work.stage_id)
-        for work in state.loop_work.values()
-        if next_window(work) is not None or _abandoned(turn, work)
-    }
+        return
+    for row in _claimable(turn):
+        yield needs.of(row.step)
+    for work in state.loop_work.values():
+        if next_window(work) is not None or _abandoned(turn, work):
+            yield needs.of(work.step, work)

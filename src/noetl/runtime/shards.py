@@ -28,6 +28,7 @@ def enqueued(
         lease_until=lease_until,
         attempt=1 if row is None else row.attempts + 1,
         incarnation=seat.incarnation,
+        parent_frame_id=work.last_frame if row is None else None,
     )
 
 

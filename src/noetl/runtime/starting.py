@@ -12,7 +12,7 @@ from noetl.domain.events import PlaybookInitialized
 from noetl.domain.events.envelope import Source
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import EventInvalid, InvariantBroken, RequestInvalid, VersionConflict
-from noetl.kernel.ids import ExecutionId
+from noetl.kernel.ids import ExecutionId, StageId
 from noetl.kernel.scope import Scope
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.running import Running
@@ -38,6 +38,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
     payload: dict[str, Any] = {}
     execution_id: ExecutionId | None = None  # given by a parent, so that asking twice starts once
     parent_execution_id: ExecutionId | None = None
+    parent_stage_id: StageId | None = None  # whose row asked for it
     start_key: str | None = None  # recorded, so that asking again after a restart finds it
 
 
@@ -126,6 +127,7 @@ class Starter:
             env=self._env,
             job_uuid=job_uuid,
             parent_execution_id=request.parent_execution_id,
+            parent_stage_id=request.parent_stage_id,
             start_key=request.start_key,
         )
 

@@ -4,6 +4,7 @@ import msgspec
 
 from noetl.domain.events import (
     CallDone,
+    CallPartial,
     ChildStarted,
     CommandCancelled,
     CommandIssued,
@@ -52,16 +53,26 @@ OTHER = CommandId("c2")
 CLAIMING = LoopId("rows@1")
 FANNED = LoopId("shards@1")
 SECOND, THIRD = FrameId("f2"), FrameId("f3")
+CHUNK = CallPartial(
+    step=STEP, chunk_index=0, has_more=True, result=stored_result("page"), task="pages"
+)
+
+
+FIRST = msgspec.structs.replace(
+    STARTED,
+    workload={"é": [1, 2.5]},
+    payload={"n": None},
+    env={"A": "b"},
+    job_uuid="j1",
+    parent_stage_id=StageId("s0"),
+)
 
 
 def busy_story() -> Story:
-    first = msgspec.structs.replace(
-        STARTED, workload={"é": [1, 2.5]}, payload={"n": None}, env={"A": "b"}, job_uuid="j1"
-    )
     called = CallDone(step=STEP, task="pay", result=stored_result("call"), effect="fired")
     child = ChildStarted(cycle="1/a/1/0/t/1", child_execution_id=ExecutionId("7"), path="p")
     story = given(
-        first,
+        FIRST,
         left(A, arcs=(B,), result=stored_result("rows"), writes={"a.b": {"": None, "c.d": -0.5}}),
         left(B, status="FAILED", error=FAILURE),
         StepEntered(step=STEP),
@@ -70,6 +81,7 @@ def busy_story() -> Story:
         issued(),
         at(called, command_id=COMMAND),
         at(child, command_id=COMMAND),
+        at(CHUNK, command_id=COMMAND),
         at(CommandIssued(step=A, tool="noop"), command_id=OTHER),
         at(called, command_id=OTHER),
         at(CommandCancelled(), command_id=OTHER),

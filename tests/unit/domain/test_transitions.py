@@ -29,7 +29,7 @@ from noetl.domain.events import (
 )
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Result
-from noetl.domain.execution import business_objects, steps
+from noetl.domain.execution import business_objects, chunks, steps
 from noetl.domain.execution.fold import FOLDS
 from noetl.domain.execution.rows import Surface
 from noetl.testing.given import Placed, Story, at, given
@@ -282,7 +282,7 @@ def test_every_event_that_changes_a_status_is_in_a_table() -> None:
     happenings = [each for machine in MACHINES for each in machine.events.values()]
     in_tables = {type(each.event if isinstance(each, Placed) else each) for each in happenings}
     only_counted = {cls for cls, function in FOLDS.items() if function.__name__ == "_only_counted"}
-    in_own_files = {*steps.FOLDS, *business_objects.FOLDS}
+    in_own_files = {*steps.FOLDS, *chunks.FOLDS, *business_objects.FOLDS}
     elsewhere = only_counted | in_own_files
     assert in_tables | elsewhere == set(FOLDS)
     assert not in_tables & elsewhere

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from noetl.domain.events.values import Failure, Int64, Result
-from noetl.kernel.ids import ExecutionId, StepName
+from noetl.kernel.ids import ExecutionId, StageId, StepName
 
 
 class PlaybookInitialized(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -23,6 +23,7 @@ class PlaybookInitialized(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     job_uuid: str | None = None
     parent_execution_id: ExecutionId | None = None
     parent_step: StepName | None = None
+    parent_stage_id: StageId | None = None  # whose row, or whose row's child, asked for it
     start_key: str | None = None  # whoever asks again with it gets this execution
 
 

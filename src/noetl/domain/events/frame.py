@@ -21,7 +21,7 @@ class FrameDispatched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     attempt: Int64 = 1
     attempts_max: Int64 = 1
     cursor: dict[str, Any] = {}
-    parent_frame_id: FrameId | None = None
+    parent_frame_id: FrameId | None = None  # the one that its stage handed out before it
     slot: Int64 | None = None
     incarnation: Int64 | None = None
 

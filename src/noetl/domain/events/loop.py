@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from noetl.domain.events.values import Failure, InstantText, Int64, Result, ResultReference
-from noetl.kernel.ids import LoopId, StepName, WorkerId
+from noetl.kernel.ids import FrameId, LoopId, StepName, WorkerId
 
 LoopMode = Literal["sequential", "parallel", "cursor", "fanout"]
 
@@ -84,6 +84,7 @@ class ShardEnqueued(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     lease_until: InstantText | None = None
     attempt: Int64 | None = None  # of its frame: rises with every holder
     incarnation: Int64 | None = None
+    parent_frame_id: FrameId | None = None  # the shard that was enqueued before it
 
 
 class ShardDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

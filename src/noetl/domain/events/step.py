@@ -91,3 +91,20 @@ class CallPartial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     result: Result
     visit: Int64 = 1
     iteration: Int64 | None = None
+    task: str | None = None
+    run: Int64 = 1
+
+
+class ChunkPassed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A chunk was given to the steps behind its arcs, or to none when no arc held."""
+
+    TYPE: ClassVar[str] = "chunk.passed"
+    VERSION: ClassVar[int] = 1
+
+    step: StepName
+    chunk_index: Int64
+    visit: Int64 = 1
+    task: str | None = None
+    run: Int64 = 1
+    arcs: tuple[StepName, ...] = ()  # each puts a token on its target
+    writes: dict[str, Any] = {}  # what `set` of the arcs wrote to `ctx`

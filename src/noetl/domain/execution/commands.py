@@ -13,6 +13,7 @@ from noetl.domain.events import (
     CommandStarted,
 )
 from noetl.domain.events.envelope import Envelope
+from noetl.domain.execution import chunks
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.rows import CommandRow
@@ -131,6 +132,7 @@ def partial(fold: Accumulator, event: CallPartial, envelope: Envelope) -> None:
     row = _open(fold, envelope)
     if row is not None:
         row.calls += 1
+        chunks.arrived(fold, event)
     elif envelope.command_id is not None:
         fold.unmatched()
 

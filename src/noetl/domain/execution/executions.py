@@ -32,6 +32,7 @@ def initialized(fold: Accumulator, event: PlaybookInitialized, envelope: Envelop
         env=event.env,
         job_uuid=event.job_uuid or "",
         catalog_id=envelope.catalog_id,
+        parent_stage_id=event.parent_stage_id,
     )
 
 

@@ -17,11 +17,19 @@ from noetl.domain.events import (
     WorkerCapacity,
 )
 from noetl.domain.events.envelope import Envelope, RecordedEvent
-from noetl.domain.execution import business_objects, commands, executions, frames, loops, steps
+from noetl.domain.execution import (
+    business_objects,
+    chunks,
+    commands,
+    executions,
+    frames,
+    loops,
+    steps,
+)
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction, RowSink, drop_row
 from noetl.domain.execution.state import ExecutionState
 
-FOLD_VERSION = 3
+FOLD_VERSION = 4
 """Raised by hand whenever the same events would give another state."""
 
 
@@ -33,6 +41,7 @@ FOLDS: dict[type, FoldFunction] = {
     **executions.FOLDS,
     **steps.FOLDS,
     **commands.FOLDS,
+    **chunks.FOLDS,
     **loops.FOLDS,
     **frames.FOLDS,
     **business_objects.FOLDS,

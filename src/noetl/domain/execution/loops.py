@@ -76,7 +76,10 @@ def shard_enqueued(fold: Accumulator, event: ShardEnqueued, envelope: Envelope) 
     frame = fold.state.frames.get(envelope.frame_id)
     if frame is None:
         frame = fold.state.frames[envelope.frame_id] = FrameRow(
-            frame_id=envelope.frame_id, stage_id=envelope.stage_id, ordinal=event.iter_index
+            frame_id=envelope.frame_id,
+            stage_id=envelope.stage_id,
+            ordinal=event.iter_index,
+            parent_frame_id=event.parent_frame_id,
         )
         stage = stage_of(fold, envelope)
         if stage is not None:

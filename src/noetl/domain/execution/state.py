@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.domain.chunk import Chunk
 from noetl.domain.events.loop import LoopMode
 from noetl.domain.events.values import Failure, Result, ResultReference
 from noetl.domain.execution.rows import (
@@ -35,6 +36,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     job_uuid: str = ""
     catalog_id: str | None = None
+    parent_stage_id: StageId | None = None
 
 
 class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,21 @@ class StepState(msgspec.Struct, kw_only=True):
     exited_event_id: EventId | None = None
     outcome: StepOutcome | None = None
     is_unhandled: bool = False  # it failed, and no arc took that up
+
+
+class ChunkCount(msgspec.Struct, frozen=True):
+    """How far the newest run of a task has come: chunks below `count` are known."""
+
+    run: int
+    count: int
+
+
+class Chunks(msgspec.Struct, kw_only=True):
+    """What a visit of a step has yielded so far; older visits are over."""
+
+    visit: int
+    counts: dict[str, ChunkCount] = msgspec.field(default_factory=dict)  # by task
+    waiting: list[Chunk] = msgspec.field(default_factory=list)  # not passed on yet, in order
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -135,6 +152,7 @@ class LoopWork(msgspec.Struct, kw_only=True):
     policy: dict[str, Any] = msgspec.field(default_factory=dict)
     next_index: int = 0
     next_ordinal: int = 0
+    last_frame: FrameId | None = None  # the one that was handed out last
     out: dict[FrameId, Window] = msgspec.field(default_factory=dict)
     returned: list[Window] = msgspec.field(default_factory=list)  # handed out, and not worked on
     unfinished: list[Unfinished] = msgspec.field(default_factory=list)
@@ -180,3 +198,4 @@ class ExecutionState(msgspec.Struct, kw_only=True):
     kept_loops: dict[StepName, LoopWork] = msgspec.field(default_factory=dict)  # for a retry
     children: dict[str, Child] = msgspec.field(default_factory=dict)  # by cycle, while open
     loop_work: dict[LoopId, LoopWork] = msgspec.field(default_factory=dict)
+    chunks: dict[StepName, Chunks] = msgspec.field(default_factory=dict)  # of their newest visits

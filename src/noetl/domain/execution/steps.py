@@ -4,14 +4,14 @@ A taken arc puts a token on its target, and entering a step takes tokens away: w
 is in the state, so nothing is lost between two appends.
 """
 
-from collections.abc import Iterable
-
 from noetl.domain.events import ChildStarted, StepEntered, StepExited, StepSkipped
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.events.values import Failure, Result
+from noetl.domain.execution import chunks
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.state import Child, FailedStep, StepOutcome, StepState
+from noetl.domain.execution.tokens import put_tokens, take_tokens
 from noetl.kernel.ids import CommandId, StageId, StepName
 
 UNEXPLAINED = Failure(kind="unknown", message="the step failed and did not say why")
@@ -28,7 +28,7 @@ def entered(fold: Accumulator, event: StepEntered, envelope: Envelope) -> None:
     )
     if event.step not in fold.state.open_steps:
         fold.state.open_steps.append(event.step)
-    _take_tokens(fold, event.step, event.arrived_from)
+    take_tokens(fold.state, event.step, event.arrived_from)
     # Older visits will not be tried again, so what was kept for that goes.
     _forget_children(fold, event.step, event.visit - 1)
     fold.state.kept_calls.pop(event.step, None)
@@ -47,8 +47,9 @@ def exited(fold: Accumulator, event: StepExited, envelope: Envelope) -> None:
     if result is not None:
         state.results = {**state.results, event.step: result}
     step.outcome = None
+    chunks.given_back(state, event.step)
     state.ctx = all_assigned(state.ctx, event.writes)
-    _put_tokens(fold, event.step, event.arcs)
+    put_tokens(state, event.step, event.arcs)
     step.is_unhandled = event.status == "FAILED" and not event.handled
     if step.is_unhandled and state.failed is None:
         state.failed = FailedStep(event.step, event.error or UNEXPLAINED)
@@ -62,10 +63,10 @@ def skipped(fold: Accumulator, event: StepSkipped, envelope: Envelope) -> None:
     if step is not None:
         step.exited_event_id = envelope.event_id
         if event.arrived_from:
-            _take_tokens(fold, event.step, event.arrived_from)
+            take_tokens(fold.state, event.step, event.arrived_from)
         else:
             fold.state.tokens.pop(event.step, None)
-        _put_tokens(fold, event.step, event.arcs)
+        put_tokens(fold.state, event.step, event.arcs)
 
 
 def child_started(fold: Accumulator, event: ChildStarted, envelope: Envelope) -> None:
@@ -114,22 +115,6 @@ def _leave(fold: Accumulator, name: StepName, visit: int, status: str) -> StepSt
         fold.state.open_steps.remove(name)
     fold.state.execution.last_node_name = name
     return step
-
-
-def _put_tokens(fold: Accumulator, source: StepName, targets: Iterable[StepName]) -> None:
-    for target in targets:
-        fold.state.tokens.setdefault(target, []).append(source)
-
-
-def _take_tokens(fold: Accumulator, step: StepName, sources: Iterable[StepName]) -> None:
-    waiting = fold.state.tokens.get(step)
-    if waiting is None:
-        return
-    for source in sources:
-        if source in waiting:
-            waiting.remove(source)
-    if not waiting:
-        del fold.state.tokens[step]
 
 
 FOLDS: dict[type, FoldFunction] = {

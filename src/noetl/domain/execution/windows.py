@@ -44,6 +44,7 @@ def handed_out(
 
 def put_out(work: LoopWork, frame_id: FrameId, window: Window, ordinal: int) -> None:
     work.next_ordinal = max(work.next_ordinal, ordinal + 1)
+    work.last_frame = frame_id
     work.out[frame_id] = window
     again = unfinished(work, window)
     if again is not None:

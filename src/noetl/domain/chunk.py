@@ -1,0 +1,15 @@
+"""A part of what a task gives, passed on while the task goes on."""
+
+import msgspec
+
+from noetl.domain.events.values import Result
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Told of before the next part is made."""
+
+    task: str
+    run: int = 1
+    index: int
+    has_more: bool
+    result: Result
