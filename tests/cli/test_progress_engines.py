@@ -10,12 +10,14 @@ from tests.cli.told_progress import LINK, STAGE, Told
 
 
 def test_the_engine_and_its_link_are_told_once() -> None:
-    told = Told().spark_loop(100).out(1, "1")
+    told = Told().spark_loop(100)
     (row,) = told.progress.open.values()
     assert row.loop is not None
-    assert (row.loop.served_by, told.news) == ("spark starts", [])
+    assert (row.loop.served_by, told.news) == ("waits for spark", [])
+    told.out(1, "1")
+    assert (row.loop.served_by, told.news) == ("local", [])
     told.job(2).out(2, "2")
-    assert row.loop.served_by == "spark starts"
+    assert row.loop.served_by == "local"
     assert told.news == [f"a runs on spark, 2 slots: {LINK}"]
     told.out(3, "3", "spark/7/0")
     assert row.loop.served_by == "spark, 2 slots"

@@ -15,15 +15,15 @@ class StageService(msgspec.Struct, kw_only=True):
     engine: str
     jobs: int = 0
     slots: int = 0
-    has_come: bool = False  # its slots took work since the last job began
-    is_at_work: bool = False
+    has_begun: bool = False  # somebody took work since the last job began
+    is_at_work: bool = False  # and that was a slot of the engine
 
     @property
     def words(self) -> str:
-        """`spark starts`, `spark, 4 slots`, `local`: short enough for a line of progress."""
-        if not self.has_come:
-            return f"{self.engine} starts"
-        return f"{self.engine}, {count(self.slots, 'slot')}" if self.is_at_work else "local"
+        """`waits for spark`, `spark, 4 slots`, `local`: short enough for a line of progress."""
+        if self.is_at_work:
+            return f"{self.engine}, {count(self.slots, 'slot')}"
+        return "local" if self.has_begun else f"waits for {self.engine}"
 
 
 class EngineNews:
@@ -53,7 +53,7 @@ class EngineNews:
 
     def _engine(self, service: StageService, event: StageEngine) -> str | None:
         service.jobs += 1
-        service.slots, service.has_come, service.is_at_work = event.slots, False, False
+        service.slots, service.has_begun, service.is_at_work = event.slots, False, False
         link = event.ui_url or ""
         if service.jobs == 1 and link in self._known_links:
             return None
@@ -67,7 +67,7 @@ class EngineNews:
         """Local workers take frames of an engine's stage only while it has no slots."""
         was_at_work = service.is_at_work
         service.is_at_work = event.worker_id.startswith(f"{service.engine}/")
-        service.has_come |= service.is_at_work
+        service.has_begun = True
         if was_at_work and not service.is_at_work:
             engine = shown(service.engine)
             return f"{shown(service.step)}: no slots of {engine} at work; local workers go on"

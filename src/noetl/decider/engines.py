@@ -1,5 +1,7 @@
 """Where the rows of a stage run: decided once, when it opens, and recorded with its policy."""
 
+from typing import Any
+
 from noetl.decider.view import StageEngines, View
 from noetl.domain.playbook.loop import Collection, Loop
 from noetl.domain.playbook.model import Playbook, Step
@@ -13,8 +15,23 @@ _WAITING_KINDS = frozenset({"playbook", "wait", "spark"})
 hold it."""
 
 
-def is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
-    """Raises TemplateFailed when the author asks for what cannot be had."""
+WAITS = "waits_for_engine"
+"""In the policy of a stage whose rows are for its engine alone, and not for local workers too."""
+
+
+def engine_policy(view: View, step: Step, loop: Loop, size: int) -> dict[str, Any]:
+    """What the policy of the stage says of its engine. `auto` leaves rows to local workers until
+    Spark is up; whoever asks for Spark gets it.
+
+    Raises TemplateFailed when the author asks for what cannot be had.
+    """
+    if not _is_for_spark(view, step, loop, size):
+        return {}
+    is_asked_for = "spark" in (loop.engine, view.engine)
+    return {"engine": "spark"} | ({WAITS: True} if is_asked_for else {})
+
+
+def _is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
     if loop.engine == "spark" and view.engine == "none":
         raise TemplateFailed(
             "this loop asks for `engine: spark`, and there is no Spark here; install it:"

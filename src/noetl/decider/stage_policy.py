@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from noetl.decider.engines import is_for_spark
+from noetl.decider.engines import engine_policy
 from noetl.decider.evaluate import evaluated
 from noetl.decider.fanout import fanout_policy
 from noetl.decider.view import View
@@ -48,7 +48,7 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
     if loop.mode == "fanout":
         policy |= fanout_policy(loop.fanout, bindings)
-    engine = {"engine": "spark"} if is_for_spark(view, step, loop, size) else {}
+    engine = engine_policy(view, step, loop, size)
     return {"failure": failure, **policy, **engine, "process": frame.process}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from noetl.decider.engines import WAITS
 from noetl.decider.plan import Plan
 from noetl.decider.waits import is_held_by_clock
 from noetl.domain.execution.rows import TERMINAL, CommandRow, FrameRow
@@ -156,7 +157,9 @@ def _engine(work: LoopWork) -> Iterator[str]:
     if engine is None:
         return
     if work.job is None:
-        yield f"Its rows are for {engine}, which is starting; local workers have them meanwhile."
+        waits = bool(work.policy.get(WAITS))
+        meanwhile = "they wait for it" if waits else "local workers have them meanwhile"
+        yield f"Its rows are for {engine}, which is starting; {meanwhile}."
         return
     slots, link = work.job.get("slots"), work.job.get("ui_url")
     again = "" if work.jobs == 1 else f", asked for {work.jobs} times"

@@ -26,6 +26,7 @@ class Need(NamedTuple):
 
     kinds: Kinds
     stage_id: StageId | None = None  # of a frame
+    is_for_engine: bool = False  # slots of its engine take it, and others only when told to
 
 
 class Seat:
@@ -124,6 +125,8 @@ class Seats:
         """Kinds that can be waited for, besides those that workers have; None: all. Work of any
         other kind goes to whoever is free, to fail there with advice instead of waiting."""
         self._served_by: dict[StageId, set[WorkerId]] = {}
+        self.left_to_all: set[StageId] = set()
+        """Stages that waited for their engine in vain."""
         self.starving: OrderedDict[ExecutionId, frozenset[Need]] = OrderedDict()
         """Executions with work that no worker had a slot for, longest waiting first, and what
         that work needs."""
@@ -156,7 +159,7 @@ class Seats:
 
     def free(self, now: Instant, need: Need) -> Seat | None:
         """The next worker with a free slot for this, in turns so that all get some."""
-        asked, has_own = self._asked(need.kinds), self._has_own(need.stage_id, now)
+        asked, has_own = self._asked(need.kinds), self._has_own(need, now)
         for worker_id, seat in self._seats.items():
             if (
                 seat.free > 0
@@ -182,12 +185,15 @@ class Seats:
         return None
 
     def _could_feed(self, need: Need, free: list[Seat], now: Instant) -> bool:
-        asked, has_own = self._asked(need.kinds), self._has_own(need.stage_id, now)
+        asked, has_own = self._asked(need.kinds), self._has_own(need, now)
         return any(seat.is_for(need.stage_id, has_own=has_own) and seat.has(asked) for seat in free)
 
-    def _has_own(self, stage_id: StageId | None, now: Instant) -> bool:
-        """Whether slots of an engine work on the stage, as far as anybody has heard of them."""
-        served_by = self._served_by.get(stage_id or StageId(""), ())
+    def _has_own(self, need: Need, now: Instant) -> bool:
+        """Whether slots of an engine work on the stage, as far as anybody has heard of them, or
+        are waited for."""
+        if need.is_for_engine and need.stage_id not in self.left_to_all:
+            return True
+        served_by = self._served_by.get(need.stage_id or StageId(""), ())
         return any(not self._seats[worker_id].is_silent(now) for worker_id in served_by)
 
     def release(self, stage_id: StageId) -> frozenset[WorkerId]:

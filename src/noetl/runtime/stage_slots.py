@@ -1,7 +1,7 @@
 """Stages that an engine works on get slots while they are open, and get them back when lost.
 
-Nothing here decides what a stage is worth: frames, leases and ends are the coordinator's. When
-slots cannot be had, local workers go on with the stage.
+Nothing here decides what a stage is worth: frames, leases and ends are the coordinator's. Rows that
+are for an engine alone wait for its slots; when these cannot be had, local workers go on.
 """
 
 import asyncio
@@ -58,6 +58,13 @@ class _Found(NamedTuple):
     scope: Scope
     stage: StageRow
     work: LoopWork
+
+
+class _Loss(NamedTuple):
+    """Why there are no slots any more."""
+
+    error: NoETLError
+    is_job: bool  # there had been a job, or at least the session for one
 
 
 class StageSlots:
@@ -149,6 +156,7 @@ class StageSlots:
     def _begin(self, execution: ExecutionId, stage_id: StageId) -> None:
         if stage_id in self._serving:
             return
+        self._coordinator.seats.left_to_all.discard(stage_id)
         task = asyncio.create_task(self._serve(execution, stage_id))
         self._serving[stage_id] = task
         self._stages_of.setdefault(execution, set()).add(stage_id)
@@ -156,6 +164,12 @@ class StageSlots:
         task.add_done_callback(_tell)
 
     def _served(self, execution: ExecutionId, stage_id: StageId) -> None:
+        """Whatever the reason: nobody provides for the stage now, so nobody waits for slots."""
+        running = self._coordinator.running.get(execution)
+        if running is not None and stage_id in running.state.stages:
+            self._leave_to_all(stage_id)
+        else:
+            self._coordinator.seats.left_to_all.discard(stage_id)
         self._serving.pop(stage_id, None)
         self._jobs.pop(stage_id, None)
         self._is_moving.discard(stage_id)
@@ -171,25 +185,35 @@ class StageSlots:
             if found is None:
                 return
             await self._withdraw_earlier(found.work)
-            error = await self._provide(execution, found)
+            loss = await self._provide(execution, found)
             released = self._coordinator.seats.release(stage_id)
-            if error is None:
+            if loss is None:
                 lost = 0
                 continue
             if await self._find(execution, stage_id) is None:
                 return  # nobody wants them any more
             lost = 1 if stage_id in self._is_moving else lost + 1
             told = about(execution_id=execution, stage_id=stage_id, lost=lost)
-            _LOG.warning("slots of a stage were lost: %s", error, extra=told)
-            # The stage is everybody's until its next slots come, which void what these ones held.
-            if self._source.leaves_none(error):
+            if loss.is_job:
+                _LOG.warning("slots of a stage were lost: %s", loss.error, extra=told)
+            else:
+                message = "local workers go on with the stage: its engine cannot be had: %s"
+                _LOG.warning(message, loss.error, extra=told)
+                self._leave_to_all(stage_id)
+            # Unless its rows are for the engine alone, the stage is everybody's until its next
+            # slots come, which void what these ones held.
+            if self._source.leaves_none(loss.error):
                 with suppress(NoETLError):  # leases run out by themselves
                     await void_leases(self._coordinator, execution, released)
             self._coordinator.feed()
             await self._coordinator.held.clock.sleep(PAUSE_SECONDS * lost)
         _LOG.warning("local workers go on with the stage", extra=about(stage_id=stage_id))
 
-    async def _provide(self, execution: ExecutionId, found: _Found) -> NoETLError | None:
+    def _leave_to_all(self, stage_id: StageId) -> None:
+        self._coordinator.seats.left_to_all.add(stage_id)
+        self._coordinator.feed()
+
+    async def _provide(self, execution: ExecutionId, found: _Found) -> _Loss | None:
         """Until the slots have left; returns why when they were lost."""
         stage_id = found.stage.stage_id
         order = StageOrder(
@@ -204,7 +228,7 @@ class StageSlots:
         try:
             await self._source.provide(order, lambda job: self._announce(execution, stage_id, job))
         except NoETLError as error:
-            return error
+            return _Loss(error, is_job=stage_id in self._jobs)
         finally:
             self._jobs.pop(stage_id, None)
         return None

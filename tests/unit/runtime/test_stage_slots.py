@@ -1,0 +1,161 @@
+"""Rows that are for an engine wait for its slots, and for nobody when these cannot be had."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from noetl.decider.view import StageEngines
+from noetl.domain.work import FrameWork, StageServed, WorkerIdentity
+from noetl.kernel.errors import NoETLError, SparkDriverLost, SparkStartFailed
+from noetl.kernel.ids import ExecutionId, WorkerId
+from noetl.ports.slot_source import Announce, EngineJob, StageOrder
+from noetl.runtime.stage_slots import LOST_MAX, PAUSE_SECONDS, StageSlots
+from tests.unit.runtime.desk_scene import WORKER, Scene
+
+LOOP = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: far, path: slots/far}
+workflow:
+  - step: each
+    loop: {in: "{{ range(4) | list }}", iterator: x, engine: ENGINE, spec: {mode: MODE}}
+    tool: {kind: noop}
+"""
+ASKED = LOOP.replace("ENGINE", "spark").replace("MODE", "parallel")
+CHOSEN = LOOP.replace("ENGINE", "auto").replace("MODE", "fanout")
+
+
+class Source:
+    """An engine that is up or not, as a test says."""
+
+    def __init__(self) -> None:
+        self.orders: list[StageOrder] = []
+        self.warmed = 0
+        self.fails: NoETLError | None = None  # instead of starting
+        self._ends: asyncio.Future[None] | None = None
+
+    async def provide(self, order: StageOrder, announce: Announce) -> None:
+        self.orders.append(order)
+        self._ends = asyncio.get_running_loop().create_future()
+        if self.fails is not None:
+            raise self.fails
+        await announce(EngineJob(engine="spark", session_id="s", tag="t", slots=order.slots))
+        await self._ends
+
+    def lose(self, error: NoETLError) -> None:
+        assert self._ends is not None
+        self._ends.set_exception(error)
+
+    def leaves_none(self, error: NoETLError) -> bool:
+        return isinstance(error, SparkDriverLost)
+
+    async def withdraw(self, job: EngineJob) -> None: ...
+
+    async def warm_up(self) -> None:
+        self.warmed += 1
+
+    async def close(self) -> None: ...
+
+
+class Stage:
+    """A scene with slots from a source."""
+
+    def __init__(self, engines: StageEngines = "auto") -> None:
+        self.scene = Scene()
+        coordinator = self.scene.coordinator
+        coordinator.held = msgspec.structs.replace(coordinator.held, engine=engines)
+        self.source = Source()
+        self.slots = StageSlots(coordinator, self.source, 2)
+
+    async def start(self, text: str) -> ExecutionId:
+        execution = await self.scene.start(text)
+        await self.settle()
+        return execution
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+            await self.scene.coordinator.drain()
+
+    async def claim(self, by: WorkerIdentity = WORKER) -> list[int]:
+        """Rows of the frames that somebody gets."""
+        works = await self.scene.claim(1, by)
+        return [work.row_count for work in works if isinstance(work, FrameWork)]
+
+    def slot(self, boot: int = 0) -> WorkerIdentity:
+        order = self.source.orders[-1]
+        return WorkerIdentity(
+            worker_id=WorkerId(f"spark/{order.stage_id}/0"),
+            boot_id=str(boot),
+            slots=1,
+            serves=StageServed(execution_id=order.execution_id, stage_id=order.stage_id),
+        )
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+async def test_rows_of_a_loop_that_asks_for_an_engine_wait_for_its_slots(stage: Stage) -> None:
+    await stage.start(ASKED)
+    assert await stage.claim() == []
+    assert await stage.claim(stage.slot()) == [4]
+
+
+async def test_the_setting_asks_for_all_loops() -> None:
+    stage = Stage("spark")
+    await stage.start(CHOSEN)
+    assert await stage.claim() == []
+
+
+async def test_rows_that_are_for_whoever_comes_first_go_to_local_workers(stage: Stage) -> None:
+    await stage.start(CHOSEN)
+    assert len(stage.source.orders) == 1
+    assert await stage.claim() == [1]
+
+
+async def test_an_engine_that_cannot_be_had_leaves_its_rows_to_local_workers(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.source.fails = SparkStartFailed("no memory")
+    await stage.start(ASKED)
+    assert await stage.claim() == [4]
+    assert "local workers go on with the stage" in caplog.text
+    assert "Spark did not start: no memory" in caplog.text
+
+
+async def test_rows_wait_again_when_slots_were_lost(stage: Stage) -> None:
+    await stage.start(ASKED)
+    await stage.claim(stage.slot())
+    stage.source.lose(SparkDriverLost("ended"))
+    await stage.settle()
+    assert await stage.claim() == []
+    await stage.scene.clock.advance(PAUSE_SECONDS)
+    await stage.settle()
+    assert await stage.claim() == []
+    assert await stage.claim(stage.slot(1_000)) == [4]
+
+
+async def test_an_engine_whose_slots_are_lost_again_and_again_is_waited_for_no_more(
+    stage: Stage,
+) -> None:
+    await stage.start(ASKED)
+    for times in range(1, LOST_MAX + 1):
+        assert await stage.claim() == []
+        stage.source.lose(SparkDriverLost("ended"))
+        await stage.settle()
+        await stage.scene.clock.advance(PAUSE_SECONDS * times)
+        await stage.settle()
+    assert len(stage.source.orders) == LOST_MAX
+    assert await stage.claim() == [4]
+
+
+async def test_an_engine_is_warmed_up_when_a_playbook_begins_that_will_need_it(
+    stage: Stage,
+) -> None:
+    await stage.start(ASKED)
+    assert stage.source.warmed == 1
+    await stage.start(CHOSEN.replace("fanout", "parallel"))
+    assert stage.source.warmed == 1
