@@ -21,10 +21,26 @@ from noetl.templates.table_rows import TableRows
 
 def evaluated(value: Any, bindings: Bindings) -> Any:
     """Plain data that may be recorded. Raises TemplateError, or Incomplete for what is missing."""
+    return _recordable(_rendered(value, bindings))
+
+
+def evaluated_or_table(value: Any, bindings: Bindings) -> Any:
+    """The same; but a stored table stays where it lies, as the rows that say so."""
+    rendered = _rendered(value, bindings)
+    worth = rendered.whole if isinstance(rendered, Layered) else rendered
+    is_stored = isinstance(worth, TableRows) and worth.reference is not None
+    return worth if is_stored else _recordable(rendered)
+
+
+def _rendered(value: Any, bindings: Bindings) -> Any:
     rendered = render(value, bindings)
     if isinstance(rendered, Needs):
         raise Incomplete(rendered)
-    plain = masked(_plain(rendered.value))
+    return rendered.value
+
+
+def _recordable(value: Any) -> Any:
+    plain = masked(_plain(value))
     try:
         canonical_json.check_plain(plain)
     except EventInvalid as error:

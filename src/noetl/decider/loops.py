@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from noetl.decider.answers import AssembleFirst, Decided, Incomplete, StoreFirst
-from noetl.decider.evaluate import evaluated
+from noetl.decider.evaluate import evaluated, evaluated_or_table
 from noetl.decider.fanout import (
     FANIN,
     fanin_completed,
@@ -14,7 +14,7 @@ from noetl.decider.fanout import (
     keys_of,
 )
 from noetl.decider.stage_policy import policy_of
-from noetl.decider.view import Closing, View
+from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events import (
     FanoutStarted,
     LoopDone,
@@ -32,6 +32,7 @@ from noetl.kernel.errors import InvariantBroken
 from noetl.kernel.ids import loop_id
 from noetl.templates.errors import TemplateFailed
 from noetl.templates.recorded import INLINE_BYTES_MAX, LOOP, inline_result
+from noetl.templates.table_rows import TableRows
 
 COLLECTION_BYTES_MAX = 65_536
 
@@ -51,8 +52,10 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
     stored = view.collections.get(name)
     items: list[Any] | None = None
     if stored is None:
-        items = as_items(evaluated(loop.over.value, bindings))
-        if len(msgspec.json.encode(items)) > COLLECTION_BYTES_MAX:
+        given = evaluated_or_table(loop.over.value, bindings)
+        stored = _as_stored(given)
+        items = as_items(given) if stored is None else None
+        if items is not None and len(msgspec.json.encode(items)) > COLLECTION_BYTES_MAX:
             raise Incomplete(StoreFirst(name, items))
     started = LoopStarted(
         loop_id=name,
@@ -123,6 +126,13 @@ def without_items(step: Step, visit: int, attempt: int) -> LoopStarted:
         visit=visit,
         attempt=attempt,
     )
+
+
+def _as_stored(value: Any) -> StoredCollection | None:
+    """A table that an earlier step stored: its frames read their rows where they lie."""
+    if not isinstance(value, TableRows) or value.reference is None:
+        return None
+    return StoredCollection(value.reference, len(value))
 
 
 def as_items(value: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from noetl.ports.clock import Clock
 from noetl.results.dataset import DatasetPart, outcomes_of
 from noetl.results.store import ResultStore
 from noetl.runtime.worker_patience import insisted
+from noetl.templates.table_rows import TableRows
 
 COLLECTIONS_KEPT_MAX = 2
 """Frames of one loop follow each other: the next one mostly needs the same collection again."""
@@ -22,12 +23,14 @@ COLLECTIONS_KEPT_MAX = 2
 
 ENDED_WELL = ("ok", "break")
 
+Items = list[Any] | TableRows
+
 
 class Collections:
     def __init__(self, results: ResultStore, clock: Clock) -> None:
         self._results = results
         self._clock = clock
-        self._decoded: OrderedDict[tuple[Scope, str], asyncio.Task[list[Any]]] = OrderedDict()
+        self._opened: OrderedDict[tuple[Scope, str], asyncio.Task[Items]] = OrderedDict()
 
     async def rows(self, work: FrameWork, check: Callable[[], None]) -> list[Any]:
         """Raises PayloadError, and what `check` raises."""
@@ -49,29 +52,44 @@ class Collections:
             outcomes = outcomes_of(rows)
         return {outcome.index: outcome for outcome in outcomes if outcome.status in ENDED_WELL}
 
-    async def _items(self, reference: ResultReference, scope: Scope) -> list[Any]:
+    async def _items(self, reference: ResultReference, scope: Scope) -> Items:
         """Frames that begin together share one fetch, and none of them can cancel it."""
         uri = reference.uri
-        fetch = self._decoded.get((scope, uri))
+        fetch = self._opened.get((scope, uri))
         if fetch is None or _has_failed(fetch):
-            fetch = self._decoded[scope, uri] = asyncio.create_task(self._fetched(reference, scope))
-        self._decoded.move_to_end((scope, uri))
-        while len(self._decoded) > COLLECTIONS_KEPT_MAX:
-            self._decoded.popitem(last=False)
+            fetch = self._opened[scope, uri] = asyncio.create_task(self._fetched(reference, scope))
+        self._opened.move_to_end((scope, uri))
+        while len(self._opened) > COLLECTIONS_KEPT_MAX:
+            self._opened.popitem(last=False)
         return await asyncio.shield(fetch)
 
-    async def _fetched(self, reference: ResultReference, scope: Scope) -> list[Any]:
+    async def _fetched(self, reference: ResultReference, scope: Scope) -> Items:
         uri = reference.uri
         try:
-            items = await self._results.content(scope, uri, reference)
+            content = await self._results.content(scope, uri, reference, lazily=True)
         except msgspec.MsgspecError:
-            items = None
-        if not isinstance(items, list):
-            raise PayloadError(f"the collection {uri} is no JSON list; run the step again")
+            content = None
+        items = content if isinstance(content, list) else _table_in(content, uri)
+        if items is None:
+            raise PayloadError(
+                f"the collection {uri} is neither a list nor a table; run the step again"
+            )
         return items
 
 
-def _has_failed(fetch: "asyncio.Task[list[Any]]") -> bool:
+def _table_in(content: Any, uri: str) -> TableRows | None:
+    """The table that the object is about: others that stand beside it lie in objects of their own.
+
+    Its rows stay in the file, and a frame decodes those it is for.
+    """
+    if isinstance(content, TableRows):
+        is_own = content.reference is not None and content.reference.uri == uri
+        return content if is_own else None
+    inner = content.values() if isinstance(content, dict) else ()
+    return next((table for each in inner if (table := _table_in(each, uri)) is not None), None)
+
+
+def _has_failed(fetch: asyncio.Task[Items]) -> bool:
     return fetch.done() and (fetch.cancelled() or fetch.exception() is not None)
 
 

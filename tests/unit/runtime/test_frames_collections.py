@@ -112,8 +112,8 @@ async def test_a_store_that_is_away_is_asked_again(store: CountingStore) -> None
 @pytest.mark.parametrize(
     ("content", "rows", "words"),
     [
-        ({"not": "a list"}, 2, "is no JSON list"),
-        (b"not even JSON", 2, "is no JSON list"),
+        ({"not": "a list"}, 2, "is neither a list nor a table"),
+        (b"not even JSON", 2, "is neither a list nor a table"),
         ([1], 2, "has 1 of the 2 rows from 0 on"),
     ],
 )
