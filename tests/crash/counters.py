@@ -18,7 +18,7 @@ from noetl.kernel.instant import Instant, from_datetime
 from noetl.servers.process import LOOPBACK
 
 HONOURING, COUNTING = "honouring", "counting"
-READY_SECONDS_MAX = 20.0
+READY_SECONDS_MAX = 60.0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from noetl.templates.recorded import value_of
 from tests.crash.mixed import CHILD, MIXED
 from tests.crash.words import tell
 
-RUN_SECONDS_MAX = 50.0
+RUN_SECONDS_MAX = 150.0
 
 
 def settings_of(home: str) -> Settings:

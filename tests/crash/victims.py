@@ -14,7 +14,7 @@ from typing import Any, Self
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 
 Word = dict[str, Any]
 

@@ -19,7 +19,7 @@ from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from noetl.wire.codec import open_stored
 
-RUN_SECONDS_MAX = 60.0
+RUN_SECONDS_MAX = 180.0
 
 _UPDATE = """
   UPDATE work SET status = 'claimed' WHERE id IN (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-END_SECONDS_MAX = 20.0
+END_SECONDS_MAX = 60.0
 
 
 def family_of(pid: int) -> list[psutil.Process]:
