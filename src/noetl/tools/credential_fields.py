@@ -179,6 +179,8 @@ def secrets_of(call: ToolCall) -> list[Secret]:
         user, password = _text(credential.data, _USER), _text(credential.data, _PASSWORD)
         if user is not None and password is not None:
             plain.add(_basic(user, password))
+    if not plain:
+        return []
     written = {form(text) for text in plain for form in (quote, quote_plus)}
     written |= {quote(text, safe="") for text in plain}
     return [Secret(text) for text in (plain | written) - {""}]

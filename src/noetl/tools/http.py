@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import aiohttp
@@ -17,7 +16,15 @@ from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.templates.secret import Secret, scrub
 from noetl.tools.failures import failed
-from noetl.tools.http_request import NO_EFFECT, Request, method_of, request_of
+from noetl.tools.http_lane import Exchange, Lane, Reply
+from noetl.tools.http_request import (
+    NO_EFFECT,
+    Address,
+    Request,
+    address_of,
+    method_of,
+    request_of,
+)
 from noetl.tools.http_response import (
     advice_for,
     check_response_type,
@@ -53,6 +60,7 @@ class HttpTool:
         self._clock = services.clock
         self._response_bytes_max = response_bytes_max
         self._session: aiohttp.ClientSession | None = None
+        self._lane: Lane | None = None
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         try:
@@ -65,9 +73,11 @@ class HttpTool:
         response_type = check_response_type(call.parameters.get("response_type"))
         started = self._clock.monotonic()
         seconds = TIMEOUT_SECONDS if call.timeout_seconds is None else call.timeout_seconds
-        with _translated(request, seconds):
+        try:
             async with asyncio.timeout(seconds):
                 answer = await self._answer(request, call.parameters)
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            raise _translated(error, request, seconds) from None
         value = await _value(request, answer, response_type)
         value["elapsed"] = round(self._clock.monotonic() - started, 6)
         told = {"status": answer.status, "headers": value["headers"]}
@@ -76,7 +86,7 @@ class HttpTool:
         raise self._failure(request, value, told)
 
     async def close(self) -> None:
-        session, self._session = self._session, None
+        session, self._session, self._lane = self._session, None, None
         if session is not None:
             await session.close()
 
@@ -104,33 +114,46 @@ class HttpTool:
         )
 
     async def _send(self, request: Request, *, verify: bool) -> "_Answer":
-        async with self._opened().request(
-            request.method,
-            request.url,
-            headers=request.headers,
-            data=request.body,
-            allow_redirects=False,
-            ssl=verify,
-        ) as response:
-            if self._is_small(response):
-                body = await response.read()
-                return _Answer(request.url, response.status, response.headers, body)
+        async with self._exchange(request, verify=verify) as reply:
+            if self._is_small(reply):
+                content = reply.content  # mostly, all of it came along with the head
+                body = content.read_nowait() if content.is_eof() else await content.read()
+                return _Answer(request.address, reply.status, reply.headers, body)
             collected = bytearray()
-            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+            async for chunk in reply.content.iter_chunked(CHUNK_BYTES):
                 collected += chunk
                 if len(collected) > self._response_bytes_max:
                     raise failed(
                         "client_error",
                         f"{request.method} {_shown(request)} answered with more than"
                         f" {self._response_bytes_max} bytes; ask for less at once, by pages",
-                        code=str(response.status),
+                        code=str(reply.status),
                     )
-            return _Answer(request.url, response.status, response.headers, bytes(collected))
+            return _Answer(request.address, reply.status, reply.headers, bytes(collected))
 
-    def _is_small(self, response: aiohttp.ClientResponse) -> bool:
+    def _exchange(
+        self, request: Request, *, verify: bool
+    ) -> "Exchange | AbstractAsyncContextManager[aiohttp.ClientResponse]":
+        session = self._opened()
+        if self._lane is None:
+            self._lane = Lane(session)
+        if self._lane.takes(request):
+            return Exchange(self._lane, request, verify=verify)
+        return session.request(
+            request.method,
+            URL(request.address.text, encoded=True),
+            headers=request.headers,
+            data=request.body,
+            allow_redirects=False,
+            ssl=verify,
+        )
+
+    def _is_small(self, reply: Reply | aiohttp.ClientResponse) -> bool:
         """Known beforehand: what is packed may be any size when it is unpacked."""
-        length, is_packed = response.content_length, "Content-Encoding" in response.headers
-        return length is not None and not is_packed and length <= self._response_bytes_max
+        length = reply.headers.get("Content-Length", "")
+        if not length.isdecimal() or "Content-Encoding" in reply.headers:
+            return False
+        return int(length) <= self._response_bytes_max
 
     def _is_good(self, status: int, parameters: Mapping[str, Any]) -> bool:
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
@@ -154,20 +177,19 @@ class HttpTool:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    url: URL  # of the last redirect
+class _Answer(NamedTuple):
+    address: Address  # of the last redirect
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
 def _redirected(request: Request, status: int, target: str) -> Request:
-    url = URL(urljoin(str(request.url), target))
+    url = URL(urljoin(request.address.text, target))
     if url.scheme not in ("http", "https") or not url.host:
         raise failed("client_error", f"{_shown(request)} redirects to what is no HTTP address")
     headers = CIMultiDict(request.headers)
-    if url.origin() != request.url.origin():
+    if str(url.origin()) != request.address.origin:
         for name in request.private_headers:
             headers.popall(name, None)
     becomes_get = status in _BECOMES_GET and request.method not in ("GET", "HEAD")
@@ -175,7 +197,7 @@ def _redirected(request: Request, status: int, target: str) -> Request:
         headers.popall("Content-Type", None)
     return Request(
         "GET" if becomes_get else request.method,
-        url.with_user(None),
+        address_of(url.with_user(None)),
         headers,
         None if becomes_get else request.body,
         request.private_headers,
@@ -198,7 +220,7 @@ async def _value(request: Request, answer: _Answer, response_type: str) -> dict[
             code=str(answer.status),
             http={"status": answer.status, "headers": scrub(headers, request.secrets)},
         ) from None
-    url = str(answer.url)
+    url = answer.address.text
     if request.secrets:
         if any(form in answer.body for secret in request.secrets for form in _forms(secret)):
             data = scrub(data, request.secrets)
@@ -225,7 +247,7 @@ def _what(request: Request) -> str:
 
 def _shown(request: Request) -> str:
     """The address for people: no password, no key of a credential in its query."""
-    return str(scrub(str(request.url), request.secrets))
+    return str(scrub(request.address.text, request.secrets))
 
 
 def _flag(value: Any, *, default: bool) -> bool:
@@ -234,20 +256,16 @@ def _flag(value: Any, *, default: bool) -> bool:
     return str(value).strip().lower() not in ("false", "0", "no", "off")
 
 
-@contextmanager
-def _translated(request: Request, seconds: float) -> Iterator[None]:
+def _translated(error: Exception, request: Request, seconds: float) -> ToolFailed:
     """The driver's own words are not kept as a cause: they may show the whole address."""
-    try:
-        yield
-    except TimeoutError:
+    if isinstance(error, TimeoutError):
         message = f"{_what(request)} took longer than {seconds:g} s"
-        raise failed("timeout", f"{message}; raise `timeout`, or try again") from None
-    except aiohttp.ClientSSLError as error:
+        return failed("timeout", f"{message}; raise `timeout`, or try again")
+    if isinstance(error, aiohttp.ClientSSLError):
         words = scrub(f"{_what(request)} has no trusted connection: {error}", request.secrets)
-        raise failed("connection", f"{words}; mend the certificate", retryable=False) from None
-    except (aiohttp.ClientError, OSError) as error:
+        return failed("connection", f"{words}; mend the certificate", retryable=False)
+    if isinstance(error, aiohttp.ClientError | OSError):
         words = scrub(f"{type(error).__name__}: {error}", request.secrets)
-        raise failed("connection", f"{_what(request)} failed ({words}); try again") from None
-    except ValueError as error:
-        words = scrub(str(error), request.secrets)
-        raise failed("client_error", f"{_what(request)} cannot be sent: {words}") from None
+        return failed("connection", f"{_what(request)} failed ({words}); try again")
+    words = scrub(str(error), request.secrets)
+    return failed("client_error", f"{_what(request)} cannot be sent: {words}")

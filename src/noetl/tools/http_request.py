@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import msgspec
@@ -18,23 +18,34 @@ from noetl.templates.secret import Secret
 from noetl.tools.credential_fields import http_fields, secrets_of
 from noetl.tools.failures import failed
 
+_ALWAYS_PRIVATE: Final = frozenset({"authorization", "cookie"})
 NO_EFFECT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
 _FORM = "application/x-www-form-urlencoded"
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
-_SIMPLE_URL = re.compile(
-    r"https?://[a-z0-9][a-z0-9.\-]*(?::(?:[1-5]\d{4}|\d{1,4}))?(?:/[A-Za-z0-9\-._~:/!$&'()*+,=%]*)?"
+_USUAL_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
+_PLAIN_ADDRESS = re.compile(
+    r"(?P<origin>https?://[a-z0-9][a-z0-9.\-]*(?::(?!80/|443/)(?:[1-5]\d{4}|[1-9]\d{0,3}))?)"
+    r"(?P<path>/[A-Za-z0-9\-._~:/!$&'()*+,=%]*)"
 )
 _WRITTEN_OUT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NOT_IN_HEADERS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
+class Address(NamedTuple):
+    """Where a request goes: all of it, whom to connect to, and what to ask for there."""
+
+    text: str
+    origin: str
+    target: str
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     method: str
-    url: URL
+    address: Address
     headers: "CIMultiDict[str]"
     body: bytes | None
     private_headers: frozenset[str]  # in lower case; they stay with the host they were meant for
@@ -42,7 +53,10 @@ class Request:
 
 
 def method_of(parameters: Mapping[str, Any]) -> str:
-    method = str(parameters.get("method") or "GET").strip().upper()
+    written = parameters.get("method") or "GET"
+    if isinstance(written, str) and written in _USUAL_METHODS:
+        return written
+    method = str(written).strip().upper()
     if not _METHOD.fullmatch(method):
         raise failed("client_error", "`method` is not a method of HTTP; write GET, POST, …")
     return method
@@ -53,14 +67,14 @@ def request_of(call: ToolCall) -> Request:
     method = method_of(parameters)
     headers = _headers(parameters.get("headers"))
     params = _pairs("params", parameters.get("params"))
-    secrets, private = secrets_of(call), {"authorization", "cookie"}
+    secrets, private = secrets_of(call), _ALWAYS_PRIVATE
     for credential in call.credentials.values():
         fields = http_fields(credential)
         private |= {name.lower() for name in fields.headers}
         for name, text in fields.headers.items():
             headers.setdefault(name, _header_text(name, text))
         params += list(fields.params.items())
-    url, user_info = _url(parameters.get("url"), params)
+    address, user_info = _address(parameters.get("url"), params)
     if user_info:
         headers.setdefault("Authorization", _basic(user_info))
         password = user_info.partition(":")[2]
@@ -68,22 +82,29 @@ def request_of(call: ToolCall) -> Request:
     body = _body(parameters, headers)
     if method not in NO_EFFECT and call.idempotency_key:
         headers.setdefault(IDEMPOTENCY_HEADER, call.idempotency_key)
-    return Request(method, url, headers, body, frozenset(private), tuple(secrets))
+    return Request(method, address, headers, body, private, tuple(secrets))
 
 
 def _basic(user_info: str) -> str:
     return "Basic " + base64.b64encode(unquote(user_info).encode()).decode()
 
 
-def _url(value: Any, params: list[tuple[str, str]]) -> tuple[URL, str]:
+def address_of(url: URL) -> Address:
+    return Address(str(url), str(url.origin()), url.raw_path_qs)
+
+
+def _address(value: Any, params: list[tuple[str, str]]) -> tuple[Address, str]:
     """The address with its query, and the user and password that were written into it."""
     text = str(value or "").strip()
-    if _SIMPLE_URL.fullmatch(text):  # as most are: there is nothing to take apart
-        return URL(f"{text}?{urlencode(params)}" if params else text, encoded=True), ""
-    return _taken_apart(text, params)
+    plain = _PLAIN_ADDRESS.fullmatch(text)
+    if plain is None:
+        return _taken_apart(text, params)
+    origin, path = plain.groups()  # as most are: there is nothing to take apart
+    target = f"{path}?{urlencode(params)}" if params else path
+    return Address(origin + target, origin, target), ""
 
 
-def _taken_apart(written: str, params: list[tuple[str, str]]) -> tuple[URL, str]:
+def _taken_apart(written: str, params: list[tuple[str, str]]) -> tuple[Address, str]:
     try:
         parts = urlsplit(written)
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -97,11 +118,13 @@ def _taken_apart(written: str, params: list[tuple[str, str]]) -> tuple[URL, str]
         is_whole = False
     if not is_whole:
         raise failed("client_error", "`url` is not a whole address; begin with http:// or https://")
-    return url, user_info
+    return address_of(url), user_info
 
 
 def _headers(value: Any) -> "CIMultiDict[str]":
     headers: CIMultiDict[str] = CIMultiDict()
+    if value is None:
+        return headers
     for name, item in _mapping("headers", value).items():
         if item is not None:
             headers[str(name)] = _header_text(str(name), _text(item))
@@ -132,6 +155,8 @@ def _mapping(name: str, value: Any) -> Mapping[Any, Any]:
 
 def _pairs(name: str, value: Any) -> list[tuple[str, str]]:
     """Nothing is sent for None; a list is sent as several values of one name."""
+    if value is None:
+        return []
     if isinstance(value, str) and not value.lstrip().startswith("{"):
         return parse_qsl(value.lstrip("?"), keep_blank_values=True)
     return [
@@ -152,11 +177,13 @@ def _text(value: Any) -> str:
 
 def _body(parameters: Mapping[str, Any], headers: "CIMultiDict[str]") -> bytes | None:
     """The first that is given decides: json, payload, form, data, body."""
-    given = (name for name in ("json", "payload", "form", "data", "body"))
-    name = next((name for name in given if parameters.get(name) is not None), None)
-    if name is None:
-        return None
-    value = parameters[name]
+    for name in ("json", "payload", "form", "data", "body"):
+        if parameters.get(name) is not None:
+            return _body_of(name, parameters[name], headers)
+    return None
+
+
+def _body_of(name: str, value: Any, headers: "CIMultiDict[str]") -> bytes:
     content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     is_form = name == "form" or (content_type == _FORM and isinstance(value, Mapping))
     if content_type == "multipart/form-data" and isinstance(value, Mapping):

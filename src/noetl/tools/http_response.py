@@ -4,7 +4,6 @@ import base64
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -52,9 +51,9 @@ def advice_for(kind: str) -> str:
 def header_map(headers: Mapping[str, str]) -> dict[str, str]:
     """Names in lower case; what was sent several times is joined, as HTTP has it."""
     joined: dict[str, str] = {}
-    for name, text in headers.items():
-        known = joined.get(name.lower())
-        joined[name.lower()] = text if known is None else f"{known}, {text}"
+    for written, text in headers.items():
+        name = written.lower()
+        joined[name] = f"{joined[name]}, {text}" if name in joined else text
     return joined
 
 
@@ -92,9 +91,9 @@ def parsed(body: bytes, headers: Mapping[str, str], response_type: str) -> tuple
 
 
 def _content_type(header: str) -> tuple[str, str]:
-    content_type, _, rest = header.partition(";")
+    content_type, more, rest = header.partition(";")
     charset = "utf-8"
-    for part in rest.split(";"):
+    for part in rest.split(";") if more else ():
         name, _, text = part.partition("=")
         if name.strip().lower() == "charset":
             charset = text.strip().strip('"') or charset
@@ -115,8 +114,10 @@ def _json(body: bytes) -> Any:
     """Raises ValueError also for what Python would take and JSON does not have."""
     integer = _integer if _LONG_NUMBER.search(body) else None
     if integer is None:
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return msgspec.json.decode(body)  # what it does not take, the slower one may
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # what it does not take, the slower one may
     try:
         value = json.loads(body, parse_constant=_refuse, parse_int=integer)
     except RecursionError:

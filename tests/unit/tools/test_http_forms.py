@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from noetl.tools.http_request import _taken_apart, _url
+from noetl.tools.http_request import _address, _taken_apart
 from noetl.tools.http_response import parsed
 
 JSON = {"content-type": "application/json"}
@@ -28,13 +28,7 @@ JSON = {"content-type": "application/json"}
 def test_an_address_is_the_same_whether_it_is_taken_apart_or_not(
     written: str, params: list[tuple[str, str]]
 ) -> None:
-    quick, thorough = _url(written, list(params)), _taken_apart(written, list(params))
-    assert (str(quick[0]), quick[0].port, quick[0].raw_path_qs, quick[1]) == (
-        str(thorough[0]),
-        thorough[0].port,
-        thorough[0].raw_path_qs,
-        thorough[1],
-    )
+    assert _address(written, list(params)) == _taken_apart(written, list(params))
 
 
 @pytest.mark.parametrize(
