@@ -220,9 +220,9 @@ async def test_pools_that_nobody_uses_are_closed_when_there_are_too_many(
     async with pools.session(fields, pool_options({"name": "kept"})) as held:
         for name in "abcd":
             async with pools.session(fields, pool_options({"name": name})) as session:
-                await session.execute("SELECT 1")
-        assert await held.fetchval("SELECT 1") == 1
+                await session.connection.execute("SELECT 1")
+        assert await held.connection.fetchval("SELECT 1") == 1
         count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'noetl'"
-        while await held.fetchval(count) > 2:
-            await held.fetchval("SELECT pg_sleep(0.01)")
+        while await held.connection.fetchval(count) > 2:
+            await held.connection.fetchval("SELECT pg_sleep(0.01)")
     await pools.close()

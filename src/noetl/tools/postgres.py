@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from noetl.ports.tool import ToolCall, ToolResult
+from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
-from noetl.templates.secret import Secret
 from noetl.tools.credential_fields import PostgresFields, postgres_fields, secrets_of
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS, postgres_failure
-from noetl.tools.postgres_pools import Connection, PostgresPools, pool_options
-from noetl.tools.postgres_values import coerced, hints_of, plain_row
+from noetl.tools.postgres_pools import PostgresPools, pool_options
+from noetl.tools.postgres_session import Kept, PostgresSession, first_rows
+from noetl.tools.postgres_values import Session, coerced, hints_of, plain_row
+from noetl.tools.sql_effects import only_reads, touches_rows_only
 from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, change_outcome, combined, rows_outcome
 from noetl.tools.sql_statements import POSTGRES, Statement, controls_transaction
@@ -46,22 +47,21 @@ class PostgresTool:
         statements = await bound_statements(call.parameters, POSTGRES)
         for item in statements:
             _check_copy(item.statement)
-        secrets = secrets_of(call)
-        outcomes: list[Outcome] = []
         told = [item.statement for item in statements]
         rows = ResultRows(self._folder, told)
         try:
             async with asyncio.timeout(call.timeout_seconds):
-                outcomes += await self._outcomes(call, statements, secrets, rows)
+                outcomes = await self._outcomes(call, statements, rows)
         except TimeoutError:
+            await asyncio.to_thread(rows.discard)
             raise failed(
                 "db_timeout",
                 f"the SQL took longer than {call.timeout_seconds:g} s and was cancelled;"
                 " raise `timeout`, or make the query faster",
             ) from None
-        finally:
-            if not outcomes:
-                await asyncio.to_thread(rows.discard)
+        except BaseException:
+            await asyncio.to_thread(rows.discard)
+            raise
         if rows.table is not None:
             return ToolResult(table=rows.table)
         return ToolResult(value=combined(told, outcomes))
@@ -70,20 +70,33 @@ class PostgresTool:
         await self._pools.close()
 
     async def _outcomes(
-        self,
-        call: ToolCall,
-        statements: Sequence[BoundStatement],
-        secrets: list[Secret],
-        rows: ResultRows,
+        self, call: ToolCall, statements: Sequence[BoundStatement], rows: ResultRows
     ) -> list[Outcome]:
         options = pool_options(call.parameters.get("pool"))
         try:
             async with self._pools.session(connection_fields(call), options) as session:
-                outcomes = await run_statements(session, statements, secrets, rows)
-                await _check_ended(session)
+                outcomes = await run_statements(session, statements, rows)
+                await _check_ended(session.connection)
                 return outcomes
+        except StatementFailed as refused:
+            raise refused.told(statements, call) from None
         except DRIVER_ERRORS as error:
-            raise postgres_failure(error, secrets) from None
+            raise postgres_failure(error, secrets_of(call)) from None
+
+
+class StatementFailed(Exception):
+    """What was raised for one of several statements, counted from 0."""
+
+    def __init__(self, error: Exception, index: int) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.index = index
+
+    def told(self, statements: Sequence[BoundStatement], call: ToolCall) -> ToolFailed:
+        if isinstance(self.error, ToolFailed):
+            return self.error
+        number = self.index if len(statements) > 1 else None
+        return postgres_failure(self.error, secrets_of(call), number)
 
 
 def connection_fields(call: ToolCall) -> PostgresFields:
@@ -97,50 +110,69 @@ def connection_fields(call: ToolCall) -> PostgresFields:
 
 
 async def run_statements(
-    session: Connection,
-    statements: Sequence[BoundStatement],
-    secrets: list[Secret],
-    rows: ResultRows | None = None,
+    session: PostgresSession, statements: Sequence[BoundStatement], rows: ResultRows
 ) -> list[Outcome]:
     """All of them, or none. `rows` takes what the last one reads, however much that is.
 
-    Raises ToolFailed.
+    Raises StatementFailed.
     """
+    if not all(touches_rows_only(item.statement) for item in statements):
+        await session.begin_afresh()
+        return await _run_all(session, statements, rows)
+    session.begin_plain()
+    try:
+        return await _run_all(session, statements, rows)
+    except StatementFailed as refused:
+        if not session.forgets_after(refused.error):
+            raise
+    session.begin_plain()
+    return await _run_all(session, statements, rows)
+
+
+async def _run_all(
+    session: PostgresSession, statements: Sequence[BoundStatement], rows: ResultRows
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
     one = _is_one_transaction([item.statement for item in statements])
-    async with session.transaction() if one else nullcontext():
+    async with session.connection.transaction() if one else nullcontext():
         for index, statement in enumerate(statements):
             try:
-                if rows is not None and index == len(statements) - 1 and _reads(statement):
+                if index == len(statements) - 1 and _reads(statement):
                     rows.follow(outcomes)
                     outcomes.append(await _read(session, statement, rows))
                 else:
-                    outcomes.append(await _run_one(session, statement))
-            except DRIVER_ERRORS as error:
-                number = index if len(statements) > 1 else None
-                raise postgres_failure(error, secrets, number) from None
+                    outcomes.append(await run_one(session, statement))
+            except (*DRIVER_ERRORS, ToolFailed) as error:
+                raise StatementFailed(error, index) from error
     return outcomes
 
 
-async def _check_ended(session: Connection) -> None:
-    if session.is_in_transaction():
-        await session.execute("ROLLBACK")
+async def _check_ended(connection: Session) -> None:
+    if connection.is_in_transaction():
+        await connection.execute("ROLLBACK")
         raise failed(
             "schema", "the SQL began a transaction and did not end it, so it was undone; add COMMIT"
         )
 
 
-async def _run_one(session: Connection, bound: BoundStatement) -> Outcome:
-    prepared = await session.prepare(bound.text)
-    kinds = prepared.get_parameters()
-    values = zip(bound.arguments, kinds, strict=True)
-    rows = await prepared.fetch(*(coerced(value, kind.name) for value, kind in values))
-    columns = [attribute.name for attribute in prepared.get_attributes()]
-    if columns:
-        return rows_outcome(columns, map(plain_row, rows))
-    status = prepared.get_statusmsg() or ""
+async def run_one(session: PostgresSession, bound: BoundStatement) -> Outcome:
+    kept = await session.statement(bound.text)
+    return await _fetched(kept, _fitting(kept, bound))
+
+
+async def _fetched(kept: Kept, arguments: list[Any]) -> Outcome:
+    rows = await kept.prepared.fetch(*arguments)
+    if kept.columns:
+        return rows_outcome(kept.columns, map(plain_row, rows))
+    status = kept.prepared.get_statusmsg() or ""
     count = status.rpartition(" ")[2]
     return change_outcome(int(count) if count.isdigit() else 0, status)
+
+
+def _fitting(kept: Kept, bound: BoundStatement) -> list[Any]:
+    """The values as the driver wants them."""
+    pairs = zip(bound.arguments, kept.parameters, strict=True)
+    return [coerced(value, kind) for value, kind in pairs]
 
 
 def _reads(bound: BoundStatement) -> bool:
@@ -148,19 +180,30 @@ def _reads(bound: BoundStatement) -> bool:
     return bound.statement.words[:1] in (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",))
 
 
-async def _read(session: Connection, bound: BoundStatement, rows: ResultRows) -> Outcome:
-    prepared = await session.prepare(bound.text)
-    columns = prepared.get_attributes()
-    if not columns:  # a SELECT without columns, or WITH … INSERT
-        return await _run_one(session, bound)
-    rows.begin([each.name for each in columns], hints_of(columns))
-    values = zip(bound.arguments, prepared.get_parameters(), strict=True)
-    arguments = [coerced(value, kind.name) for value, kind in values]
-    async with nullcontext() if session.is_in_transaction() else session.transaction():
-        cursor = await prepared.cursor(*arguments)
-        fetched = await cursor.fetch(FETCH_ROWS)
+async def _read(session: PostgresSession, bound: BoundStatement, rows: ResultRows) -> Outcome:
+    kept = await session.statement(bound.text)
+    arguments = _fitting(kept, bound)
+    if not kept.columns:  # a SELECT without columns, or WITH … INSERT
+        return await _fetched(kept, arguments)
+    if only_reads(bound.statement):
+        # Asked again if it is more than that: it changes nothing, and most answers are short.
+        fetched = await first_rows(kept.prepared, arguments, FETCH_ROWS)
         if len(fetched) < FETCH_ROWS:
+            rows.begin(kept.columns, hints_of(kept.attributes))
             rows.add(list(map(plain_row, fetched)))  # few rows are not worth a thread
+            return rows.outcome()
+    return await _read_in_pieces(session.connection, kept, arguments, rows)
+
+
+async def _read_in_pieces(
+    connection: Session, kept: Kept, arguments: list[Any], rows: ResultRows
+) -> Outcome:
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():
+        cursor = await kept.prepared.cursor(*arguments)
+        fetched = await cursor.fetch(FETCH_ROWS)
+        rows.begin(kept.columns, hints_of(kept.attributes))
+        if len(fetched) < FETCH_ROWS:
+            rows.add(list(map(plain_row, fetched)))
             return rows.outcome()
         while fetched:
             await asyncio.to_thread(lambda batch: rows.add(list(map(plain_row, batch))), fetched)

@@ -3,16 +3,16 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeAlias
+from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncpg
 import msgspec
-from asyncpg.pool import PoolConnectionProxy
 
 from noetl.tools.credential_fields import PostgresFields
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS
+from noetl.tools.postgres_session import PostgresSession
 from noetl.tools.postgres_values import Session, set_codecs
 
 POOLS_MAX = 32
@@ -22,8 +22,6 @@ CONNECT_SECONDS_MAX = 10.0
 ACQUIRE_SECONDS = 30.0
 IDLE_SECONDS = 60.0
 CLOSE_SECONDS_MAX = 10.0
-
-Connection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
 
 
 class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,17 +49,20 @@ def pool_options(given: Any) -> PoolOptions:
 
 
 class _Pool:
-    """One address. Opens when first used."""
+    """One address. A connection is opened when all others are in use, up to a bound."""
 
     def __init__(self, fields: PostgresFields, options: PoolOptions) -> None:
         self.users = 0
         self.options = options
         self._fields = fields
         self._waiting = 0
-        self._opening = asyncio.Lock()
-        self._pool: asyncpg.Pool[asyncpg.Record] | None = None
+        self._free = asyncio.Semaphore(options.max_size)
+        self._idle: list[tuple[PostgresSession, asyncio.TimerHandle | None]] = []
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._is_begun = False
 
-    async def acquire(self) -> tuple["asyncpg.Pool[asyncpg.Record]", Connection]:
+    async def acquire(self) -> PostgresSession:
         limit = self.options.max_waiting
         if limit and self._waiting >= limit:
             raise failed(
@@ -71,8 +72,8 @@ class _Pool:
             )
         self._waiting += 1
         try:
-            pool = self._pool or await self._open()
-            return pool, await pool.acquire(timeout=self.options.timeout)
+            async with asyncio.timeout(self.options.timeout):
+                return await self._taken()
         except TimeoutError:
             raise failed(
                 "db_connection",
@@ -82,42 +83,91 @@ class _Pool:
         finally:
             self._waiting -= 1
 
-    async def close(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is None:
-            return
+    async def release(self, session: PostgresSession, *, is_sound: bool) -> None:
+        connection = session.connection
         try:
-            async with asyncio.timeout(CLOSE_SECONDS_MAX):
-                await pool.close()
-        except TimeoutError:
-            pool.terminate()
+            if is_sound and session.is_suspect and not connection.is_closed():
+                await session.clean()
+            if is_sound and not connection.is_closed():
+                self._keep(session)
+            else:
+                await connection.close(timeout=CLOSE_SECONDS_MAX)  # what it ran ends before
+        except (*DRIVER_ERRORS, TimeoutError):
+            connection.terminate()
+        finally:
+            self._free.release()
 
-    async def _open(self) -> "asyncpg.Pool[asyncpg.Record]":
-        fields, options = self._fields, self.options
+    async def close(self) -> None:
+        while self._idle:
+            session, timer = self._idle.pop()
+            if timer is not None:
+                timer.cancel()
+            await _end(session)
+        await asyncio.gather(*self._closing)
+
+    async def _taken(self) -> PostgresSession:
+        await self._free.acquire()
+        try:
+            if not self._is_begun:
+                await self._begin()
+            while self._idle:
+                session, timer = self._idle.pop()
+                if timer is not None:
+                    timer.cancel()
+                if not session.connection.is_closed():
+                    return session
+            return await self._opened()
+        except BaseException:
+            self._free.release()
+            raise
+
+    async def _begin(self) -> None:
+        self._is_begun = True
+        for _ in range(self.options.min_size - 1):
+            self._keep(await self._opened())
+
+    def _keep(self, session: PostgresSession) -> None:
+        seconds = self.options.max_idle
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(seconds, self._drop, session) if seconds > 0 else None
+        self._idle.append((session, timer))
+
+    def _drop(self, session: PostgresSession) -> None:
+        self._idle = [each for each in self._idle if each[0] is not session]
+        ending = asyncio.ensure_future(_end(session))
+        self._closing.add(ending)
+        ending.add_done_callback(self._closing.discard)
+
+    async def _opened(self) -> PostgresSession:
+        fields = self._fields
         settings = {"application_name": "noetl"}
         if fields.schema:
             settings["search_path"] = fields.schema
-        async with self._opening:
-            if self._pool is None:
-                self._pool = await asyncpg.create_pool(
-                    host=fields.host,
-                    port=fields.port,
-                    user=fields.user,
-                    # Not None: the driver would look into files of whoever runs this program.
-                    password=fields.password or "",
-                    database=fields.database,
-                    ssl=fields.sslmode,
-                    server_settings=settings,
-                    min_size=options.min_size,
-                    max_size=options.max_size,
-                    timeout=CONNECT_SECONDS_MAX,
-                    max_inactive_connection_lifetime=options.max_idle,
-                    # Rendered SQL is never the same twice, and its tables may change between calls.
-                    statement_cache_size=0,
-                    init=set_codecs,
-                    reset=_forget_session,
-                )
-            return self._pool
+        connection: Session = await asyncpg.connect(
+            host=fields.host,
+            port=fields.port,
+            user=fields.user,
+            # Not None: the driver would look into files of whoever runs this program.
+            password=fields.password or "",
+            database=fields.database,
+            ssl=fields.sslmode,
+            server_settings=settings,
+            timeout=CONNECT_SECONDS_MAX,
+            statement_cache_size=0,  # the session keeps those that are worth it
+        )
+        try:
+            await set_codecs(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return PostgresSession(connection, self._seen)
+
+
+async def _end(session: PostgresSession) -> None:
+    try:
+        await session.connection.close(timeout=CLOSE_SECONDS_MAX)
+    except (*DRIVER_ERRORS, TimeoutError):
+        session.connection.terminate()
 
 
 class PostgresPools:
@@ -130,19 +180,23 @@ class PostgresPools:
     @asynccontextmanager
     async def session(
         self, fields: PostgresFields, options: PoolOptions
-    ) -> AsyncIterator[Connection]:
-        """A connection whose session nobody else has touched."""
+    ) -> AsyncIterator[PostgresSession]:
+        """A connection in which nobody else has left anything."""
         key = (msgspec.json.encode(fields), msgspec.json.encode(options))
         pool = self._pools.setdefault(key, _Pool(fields, options))
         self._pools.move_to_end(key)
         pool.users += 1
         try:
-            opened, connection = await pool.acquire()
+            session = await pool.acquire()
+            is_sound = False
             try:
-                yield connection
+                yield session
+                is_sound = True
+            except Exception:
+                session.is_suspect = is_sound = True
+                raise
             finally:
-                with suppress(*DRIVER_ERRORS):  # a connection that died has left by itself
-                    await opened.release(connection)
+                await asyncio.shield(pool.release(session, is_sound=is_sound))
         finally:
             pool.users -= 1
             await self._close_surplus()
@@ -157,8 +211,3 @@ class PostgresPools:
         surplus = max(0, len(self._pools) - self._pools_max)
         for pool in [self._pools.pop(key) for key in idle[:surplus]]:
             await pool.close()
-
-
-async def _forget_session(session: Session) -> None:
-    """Settings, temporary tables and locks of one call are nothing to the next."""
-    await session.execute("DISCARD ALL")

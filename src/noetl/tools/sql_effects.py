@@ -1,4 +1,4 @@
-"""Whether a statement of SQL only reads, judged by its words; in doubt it does not."""
+"""What a statement of SQL may do, judged by its words: in doubt, everything."""
 
 from itertools import pairwise
 
@@ -25,8 +25,20 @@ _HARMLESS_WORDS = """
     SPLIT_PART SQRT STDDEV STRFTIME STRING_AGG STRPOS SUBSTR SUBSTRING SUM THEN TIME TIMESTAMP TO
     TO_CHAR TO_DATE TO_JSON TO_JSONB TO_NUMBER TO_TIMESTAMP TRIM TRUNC UNION UNNEST UPPER USING
     VALUES VARCHAR VARIANCE WHEN WHERE WITHIN
+
+    ARRAY_APPEND ARRAY_CAT ARRAY_POSITION ARRAY_REMOVE ARRAY_TO_STRING DATETIME GROUP_CONCAT HEX
+    IIF INSTR JSONB_EACH_TEXT JSONB_POPULATE_RECORDSET JSONB_SET JSONB_STRIP_NULLS
+    JSONB_TO_RECORDSET JSON_ARRAY JSON_ARRAY_LENGTH JSON_EACH JSON_EACH_TEXT JSON_GROUP_ARRAY
+    JSON_GROUP_OBJECT JSON_OBJECT JSON_POPULATE_RECORDSET JSON_TO_RECORDSET JSON_TYPE JULIANDAY
+    PRINTF REGEXP_SPLIT_TO_ARRAY REPEAT REVERSE STARTS_WITH STRING_TO_ARRAY TOTAL TRANSLATE TYPEOF
+    UNIXEPOCH
 """
 _HARMLESS = frozenset(_HARMLESS_WORDS.split())
+
+_ROWS = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE"})
+_BEFORE_BRACKETS = frozenset({"CONFLICT", "SET", "RETURNING", "DEFAULT", "INSERT"})
+_HARMLESS_IN_CHANGES = _HARMLESS | _BEFORE_BRACKETS
+_TEMPORARY = frozenset({"TEMP", "TEMPORARY", "PG_TEMP"})
 
 
 def only_reads(statement: Statement) -> bool:
@@ -36,3 +48,12 @@ def only_reads(statement: Statement) -> bool:
         return False
     locks = any(word == "FOR" and following in _LOCKING for word, following in pairwise(words))
     return not locks and statement.calls <= _HARMLESS
+
+
+def touches_rows_only(statement: Statement) -> bool:
+    """Whether it reads and writes rows and leaves nothing in the session it ran in."""
+    words = statement.words
+    if not words or words[0] not in _ROWS or not _TEMPORARY.isdisjoint(words):
+        return False
+    makes_a_table = words.count("INTO") > words.count("INSERT") + words.count("MERGE")
+    return not makes_a_table and statement.calls <= _HARMLESS_IN_CHANGES

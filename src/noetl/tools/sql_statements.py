@@ -82,6 +82,7 @@ SQLITE: Final = Dialect(
     nested_comments=False,
 )
 
+_NAMING = frozenset({"INTO", "AS"})
 _ROUTINES = frozenset({"FUNCTION", "PROCEDURE", "TRIGGER"})
 _ROUTINE_WORDS_MAX = 6  # CREATE OR REPLACE TEMPORARY … FUNCTION
 _BLOCK_COMMENT_MARK = re.compile(r"/\*|\*/")
@@ -133,6 +134,7 @@ class _Draft:
         self._last = ""  # the word or quoted name just before
         self._is_qualified = False  # … with a schema before it
         self._after_dot = False
+        self._is_named = False  # … as the table of an INSERT, or after AS: no function
         self._brackets = 0
         self._blocks = 0
 
@@ -149,6 +151,8 @@ class _Draft:
             self._add_word(text.upper())
         elif kind == "sign":
             self._add_sign(text)
+        if not self._after_dot and text != ".":
+            self._is_named = self._last in _NAMING
         self._last = text.upper() if kind == "word" else text if kind == "quoted" else ""
         self._is_qualified, self._after_dot = self._after_dot, text == "."
 
@@ -165,7 +169,7 @@ class _Draft:
     def _add_sign(self, sign: str) -> None:
         if sign == "(":
             self._brackets += 1
-            if self._last:
+            if self._last and not self._is_named:
                 self._calls.add("." if self._is_qualified else self._last)
         elif sign == ")":
             self._brackets = max(0, self._brackets - 1)
