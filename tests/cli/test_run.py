@@ -198,3 +198,18 @@ def test_a_setting_that_a_template_reads_is_not_doubted(shell: Shell) -> None:
     done = shell.noetl("run", shell.write("hello.yaml", text), "--set", "guest=Ada")
     assert "hello Ada!" in done.stdout
     assert "warning" not in done.stderr
+
+
+def test_a_name_that_nobody_gives_is_told_before_the_run(shell: Shell) -> None:
+    asking = HELLO.replace("workload.who }}", "who }} {{ greeting }}").replace("who: world, ", "")
+    file = shell.write("asking.yaml", asking)
+    done = shell.noetl("run", file, "--set", "who=Ada", "--quiet")
+    assert done.returncode == 0
+    assert (
+        "warning: nothing gives {{ greeting }}, so it is empty; give it with --set" in done.stderr
+    )
+    assert "{{ who }}" not in done.stderr
+    assert (
+        shell.noetl("playbooks", "check", file).stdout
+        == "asking.yaml: ok, 1 step; a request brings greeting, who\n"
+    )

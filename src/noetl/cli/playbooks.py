@@ -36,7 +36,8 @@ def playbooks() -> None:
 def check_files(files: Sequence[str], as_json: bool) -> None:
     """Say everything that is wrong with playbooks, and how to fix it.
 
-    `-` reads standard input. Warnings do not count as wrong. Exit code 0 when every file is in
+    `-` reads standard input. Warnings do not count as wrong. Names that templates read and that
+    only a request can bring are listed. Exit code 0 when every file is in
     order, 1 when one is not, 2 when one cannot be read.
     """
     answers = {file: check(read_file(file)) for file in files}
@@ -142,7 +143,8 @@ def _print(file: str, checked: Checked) -> None:
     for problem in checked.problems:
         say(problem_line(file, problem))
     if checked.playbook is not None:
-        say(f"{file}: ok, {count(len(checked.playbook.steps), 'step')}")
+        asks = f"; a request brings {', '.join(checked.asks_for)}" if checked.asks_for else ""
+        say(f"{file}: ok, {count(len(checked.playbook.steps), 'step')}{asks}")
 
 
 def _as_json(file: str, checked: Checked) -> dict[str, Any]:
@@ -151,6 +153,7 @@ def _as_json(file: str, checked: Checked) -> dict[str, Any]:
         "ok": checked.is_sound,
         "digest": checked.digest,
         "problems": [msgspec.to_builtins(problem) for problem in checked.problems],
+        "asks_for": checked.asks_for,
     }
 
 

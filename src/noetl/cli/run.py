@@ -18,8 +18,8 @@ from noetl.cli.output import tell
 from noetl.cli.problems import problem_line
 from noetl.cli.references import is_file, parse_reference
 from noetl.cli.runs import Runs
-from noetl.cli.values import doubts, payload_of
-from noetl.domain.playbook.model import Playbook
+from noetl.cli.values import doubts, missing, payload_of
+from noetl.dsl.check import Checked
 from noetl.kernel.errors import EntryNotFound
 from noetl.kernel.ids import ExecutionId
 
@@ -78,7 +78,7 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     files = [*given["others"], *([reference] if is_file(reference) else ())]
     checked = [_checked(file, is_quiet) for file in files]
     if is_file(reference):
-        for doubt in doubts(given["settings"], *checked[-1]):
+        for doubt in [*doubts(given["settings"], *checked[-1]), *missing(checked[-1][1], payload)]:
             tell(doubt)
     order = Order(
         reference="" if is_file(reference) else reference,
@@ -96,7 +96,7 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     sys.exit(code)
 
 
-def _checked(file: str, is_quiet: bool) -> tuple[bytes, Playbook]:
+def _checked(file: str, is_quiet: bool) -> tuple[bytes, Checked]:
     """Before anything is opened: a wrong file leaves no trace."""
     text = read_file(file)
     checked = check(text)
@@ -105,7 +105,7 @@ def _checked(file: str, is_quiet: bool) -> tuple[bytes, Playbook]:
             tell(problem_line(file, problem))
     if checked.playbook is None:
         raise click.UsageError(f"{file} cannot run as it is; nothing was started")
-    return text, checked.playbook
+    return text, checked
 
 
 async def _run(order: Order) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from noetl.cli.files import read_file
-from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.wording import nearest
+from noetl.dsl.check import Checked
 from noetl.dsl.load import load
 from noetl.dsl.nodes import to_plain
 from noetl.dsl.scalars import ScalarRefused, resolve
@@ -31,12 +31,13 @@ def payload_of(
     return merged
 
 
-def doubts(settings: Sequence[str], text: bytes, playbook: Playbook) -> list[str]:
+def doubts(settings: Sequence[str], text: bytes, checked: Checked) -> list[str]:
     """Settings that a playbook neither has in its workload nor mentions: slips of the pen, likely.
 
     It runs all the same, because a template may make up the name that it reads.
     """
-    known, said = playbook.workload, []
+    known = {} if checked.playbook is None else checked.playbook.workload
+    said = []
     for name in dict.fromkeys(parse_setting(setting)[0][0] for setting in settings):
         if name in known or re.search(rf"\b{re.escape(name)}\b".encode(), text):
             continue
@@ -44,6 +45,16 @@ def doubts(settings: Sequence[str], text: bytes, playbook: Playbook) -> list[str
         advice = f"did you mean {close}" if close else f"it has {', '.join(known) or 'no names'}"
         said.append(f"warning: --set {name}: the playbook reads no such name; {advice}")
     return said
+
+
+def missing(checked: Checked, payload: Mapping[str, Any]) -> list[str]:
+    """Names that templates read and that nobody gives now: neither the playbook nor the order."""
+    return [
+        f"warning: nothing gives {{{{ {name} }}}}, so it is empty; give it with --set {name}=VALUE,"
+        " or add it to the playbook's workload"
+        for name in checked.asks_for
+        if name not in payload
+    ]
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:

@@ -5,6 +5,7 @@ import msgspec
 from noetl.domain.playbook.model import Playbook
 from noetl.dsl.build import build
 from noetl.dsl.load import load, playbook_digest
+from noetl.dsl.names import check_names
 from noetl.dsl.problems import IsOtherKind, Problem
 from noetl.dsl.templates import check_templates
 
@@ -15,6 +16,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     playbook: Playbook | None
     problems: tuple[Problem, ...]
+    asks_for: tuple[str, ...] = ()  # names that only a request can bring; without one, empty
 
     @property
     def is_sound(self) -> bool:
@@ -27,11 +29,15 @@ def check(text: str | bytes, is_other_kind: IsOtherKind | None = None) -> Checke
     loaded = load(text, is_other_kind)
     problems = loaded.problems
     playbook = None
+    asks_for: tuple[str, ...] = ()
     if loaded.root is not None:
         playbook = build(loaded.root, problems)
         check_templates(loaded.root, problems)
+        if playbook is not None and not problems.has_errors:  # else names are missing that are not
+            asks_for = check_names(loaded.root, playbook, problems)
     return Checked(
         digest=playbook_digest(text),
         playbook=None if problems.has_errors else playbook,
         problems=problems.sorted(),
+        asks_for=asks_for,
     )

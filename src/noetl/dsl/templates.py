@@ -1,7 +1,8 @@
 """Whether `{{ … }}` and `{% … %}` can be read at all. Nothing is rendered here."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import lru_cache
 
 from jinja2 import TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -14,14 +15,17 @@ from noetl.dsl.problems import Problems
 SECRETS = "keychain"
 _ENVIRONMENT = ImmutableSandboxedEnvironment()
 _REASON_MAX = 200
+_TEMPLATES_KEPT_MAX = 4_096
 _CODE = "code"  # Python has its own use for double braces
-_NAME = re.compile(r"\{\{ ?(?!(?:and|else|if|in|is|not|or)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)* ?\}\}")
+NAME = re.compile(
+    r"\{\{ ?((?!(?:and|else|if|in|is|not|or)\b)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*) ?\}\}"
+)
 """Most templates are just a name; these need no parser."""
 
 
 def check_templates(root: Node, problems: Problems) -> None:
     good: set[str] = set()
-    for node in _texts(root):
+    for node in template_texts(root):
         if node.text in good:
             continue
         reason = _syntax_error(node.text)
@@ -36,30 +40,52 @@ def mentions_secrets(text: str) -> bool:
     """Whether rendering it would bring a value of the keychain along."""
     if SECRETS not in text or not is_template(text):
         return False
-    parsed = _parse(text)
+    parsed = parsed_template(text)
     return isinstance(parsed, nodes.Template) and SECRETS in meta.find_undeclared_variables(parsed)
 
 
-def _texts(root: Node) -> Iterator[Scalar]:
+def template_texts(root: Node, passed_over: Collection[str] = ()) -> Iterator[Scalar]:
+    """Every template below, but not those under keys that are passed over."""
     waiting = [root]
+    passed = {_CODE, *passed_over}
     while waiting:
         node = waiting.pop()
         if isinstance(node, Mapping):
-            waiting += [entry.value for key, entry in node.entries.items() if key != _CODE]
+            waiting += [entry.value for key, entry in node.entries.items() if key not in passed]
         elif isinstance(node, Items):
             waiting += node.nodes
         elif isinstance(node.value, str) and is_template(node.value):
             yield node
 
 
+def values_of(root: Node, keys: Collection[str]) -> Iterator[Node]:
+    """What stands under these keys, wherever they are."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            for key, entry in node.entries.items():
+                if key in keys:
+                    yield entry.value
+                else:
+                    waiting.append(entry.value)
+        elif isinstance(node, Items):
+            waiting += node.nodes
+
+
 def _syntax_error(text: str) -> str | None:
-    if "{" not in _NAME.sub("", text):
+    if is_plain_names(text):
         return None
-    parsed = _parse(text)
+    parsed = parsed_template(text)
     return parsed if isinstance(parsed, str) else None
 
 
-def _parse(text: str) -> nodes.Template | str:
+def is_plain_names(text: str) -> bool:
+    return "{" not in NAME.sub("", text)
+
+
+@lru_cache(maxsize=_TEMPLATES_KEPT_MAX)
+def parsed_template(text: str) -> nodes.Template | str:
     """The template, or the reason why it is none."""
     try:
         return _ENVIRONMENT.parse(text)

@@ -66,6 +66,7 @@ def test_json_is_one_object_per_file(folder: Path) -> None:
         "ok": True,
         "digest": playbook_digest(GOOD),
         "problems": [],
+        "asks_for": [],
     }
     (problem,) = bad["problems"]
     assert (bad["ok"], problem["line"], problem["column"]) == (False, 5, 25)
