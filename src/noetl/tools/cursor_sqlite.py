@@ -13,13 +13,8 @@ from noetl.tools.sql_parameters import BoundStatement
 from noetl.tools.sql_results import Outcome
 from noetl.tools.sql_statements import SQLITE
 from noetl.tools.sql_threads import Interruption, SqlThreads
-from noetl.tools.sqlite import (
-    BUSY_SECONDS,
-    Patience,
-    database_file,
-    run_statement,
-    sqlite_failure,
-)
+from noetl.tools.sqlite import Patience, database_file, run_statement, sqlite_failure
+from noetl.tools.sqlite_connections import BUSY_SECONDS
 
 _SQL_ERRORS = (sqlite3.Error, OverflowError, UnicodeError)
 

@@ -9,14 +9,17 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.credential_fields import PostgresFields, postgres_fields, secrets_of
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS, postgres_failure
-from noetl.tools.postgres_pools import PostgresPools, pool_options
+from noetl.tools.postgres_pools import POOLS_MAX, PostgresPools, pool_options
 from noetl.tools.postgres_session import Kept, PostgresSession, first_rows
 from noetl.tools.postgres_values import Session, coerced, hints_of, plain_row
 from noetl.tools.sql_effects import only_reads, touches_rows_only
@@ -106,7 +109,14 @@ def connection_fields(call: ToolCall) -> PostgresFields:
     beside = {name: call.parameters[name] for name in _CONNECTION if name in call.parameters}
     if named is None and not beside:
         raise failed("client_error", "there is no database to ask; name a credential: `auth: NAME`")
-    return postgres_fields(named.data if named is not None else {}, beside)
+    layers = ({} if named is None else named.data, beside)
+    return _known_fields(msgspec.json.encode(layers))
+
+
+@lru_cache(POOLS_MAX)
+def _known_fields(layers: bytes) -> PostgresFields:
+    """Rows of a loop come with the same login."""
+    return postgres_fields(*msgspec.json.decode(layers))
 
 
 async def run_statements(

@@ -53,6 +53,10 @@ class SqlThreads:
                 await _stop(running, interruption)
             raise
 
+    def begin(self, work: Callable[[], None]) -> None:
+        """What nobody waits for."""
+        self._executor.submit(work)
+
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
 

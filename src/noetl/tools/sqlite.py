@@ -1,7 +1,8 @@
 """Run SQL on a SQLite file.
 
 All statements of a call are one transaction, unless the text has BEGIN or COMMIT itself, or one of
-them, such as VACUUM, cannot run inside of a transaction. Then each stands alone.
+them, such as VACUUM, cannot run inside of a transaction. Then each stands alone. Rows of a loop
+share connections; a step of its own leaves a file with a write-ahead log closed, so it is complete.
 """
 
 import asyncio
@@ -22,12 +23,17 @@ from noetl.tools.sql_effects import only_reads
 from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, change_outcome, combined, plain, rows_outcome
 from noetl.tools.sql_statements import SQLITE, Statement, controls_transaction
-from noetl.tools.sql_threads import Interruption, SqlThreads
+from noetl.tools.sql_threads import FileLocks, Interruption, SqlThreads
+from noetl.tools.sqlite_connections import (
+    MEMORY,
+    OpenFile,
+    SqliteConnections,
+    Sweep,
+    leaves_nothing,
+)
 
-MEMORY = ":memory:"
-BUSY_SECONDS = 0.1
 BUSY_TRIES_MAX = 100
-"""How often, and how long each time, to wait for another writer of the file."""
+"""How often to wait for another writer of the file."""
 
 _ALONE = frozenset({"VACUUM", "PRAGMA", "ATTACH", "DETACH"})
 _PRIMARY_CODE = 0xFF
@@ -65,6 +71,9 @@ class SqliteTool:
     def __init__(self, services: ToolServices) -> None:
         self._base = services.base
         self._threads = SqlThreads("sqlite-tool")
+        self._connections = SqliteConnections(services.clock.monotonic)
+        self._turns = FileLocks()
+        self._sweep = Sweep(self._connections, self._threads)
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         return has_sql_effect(parameters, SQLITE)
@@ -72,20 +81,30 @@ class SqliteTool:
     async def run(self, call: ToolCall) -> ToolResult:
         path = database_file(self._base, call.parameters.get("database"))
         statements = await bound_statements(call.parameters, SQLITE)
-        session = _Session(path, statements, secrets_of(call))
+        session = _Session(self._connections, path, statements, call)
         try:
             async with asyncio.timeout(call.timeout_seconds):
-                outcomes = await self._threads.run(session.run)
+                outcomes = await self._outcomes(session)
         except TimeoutError:
             raise failed(
                 "db_timeout",
                 f"the SQL took longer than {call.timeout_seconds:g} s and was stopped;"
                 " raise `timeout`, or make the query faster",
             ) from None
-        return ToolResult(value=combined([item.statement for item in statements], outcomes))
+        self._sweep.arm()
+        return ToolResult(value=combined(session.told, outcomes))
 
     async def close(self) -> None:
+        self._sweep.stop()
         self._threads.close()
+        await asyncio.to_thread(self._connections.close)
+
+    async def _outcomes(self, session: "_Session") -> list[Outcome]:
+        """Writers of this process take turns: in threads they would poll for the file's lock."""
+        if session.only_reads or session.path == MEMORY:
+            return await self._threads.run(session.run)
+        async with self._turns.holding(session.path):
+            return await self._threads.run(session.run)
 
 
 def database_file(base: Path, database: Any) -> str:
@@ -95,34 +114,52 @@ def database_file(base: Path, database: Any) -> str:
 
 
 class _Session:
-    """One call: a connection of its own, opened and closed in the thread that uses it."""
+    """One call, in the thread that it gets."""
 
     def __init__(
-        self, path: str, statements: Sequence[BoundStatement], secrets: list[Secret]
+        self,
+        connections: SqliteConnections,
+        path: str,
+        statements: Sequence[BoundStatement],
+        call: ToolCall,
     ) -> None:
-        self._path = path
+        self.path = path
+        self.told = [item.statement for item in statements]
+        self.only_reads = all(only_reads(statement) for statement in self.told)
+        self._connections = connections
         self._statements = statements
-        self._secrets = secrets
+        self._call = call
 
     def run(self, interruption: Interruption) -> list[Outcome]:
+        is_plain = leaves_nothing(self.told)
         try:
-            opened = sqlite3.connect(
-                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            with closing(opened) as connection:
+            opened = self._connections.taken(self.path, afresh=not is_plain)
+            is_kept = False
+            try:
+                connection = opened.connection
                 interruption.watch(lambda: _interrupt(connection))
-                return self._run_all(Patience(connection, interruption))
+                outcomes = self._run_all(Patience(connection, interruption))
+                is_row = self._call.stage_id is not None
+                is_kept = is_plain and (is_row or not opened.has_wal())
+                return outcomes
+            finally:
+                self._give_back(opened, is_kept=is_kept)
         except sqlite3.Error as error:
             raise self._failure(error) from None
 
+    def _give_back(self, opened: OpenFile, *, is_kept: bool) -> None:
+        if is_kept:
+            self._connections.keep(opened)
+            return
+        self._connections.drop(opened)
+        self._connections.close_idle_of(self.path)
+
     def _run_all(self, patience: "Patience") -> list[Outcome]:
         outcomes: list[Outcome] = []
-        statements = [item.statement for item in self._statements]
-        one = _is_one_transaction(statements)
+        one = _is_one_transaction(self.told)
         if one:
             # A writer says so at once: two that both read first could not both go on to write.
-            reads = all(only_reads(statement) for statement in statements)
-            patience.execute("BEGIN" if reads else "BEGIN IMMEDIATE").close()
+            patience.execute("BEGIN" if self.only_reads else "BEGIN IMMEDIATE").close()
         for index, bound in enumerate(self._statements):
             try:
                 outcomes.append(run_statement(patience, bound))
@@ -138,7 +175,8 @@ class _Session:
         return outcomes
 
     def _failure(self, error: Exception, index: int | None = None) -> ToolFailed:
-        return sqlite_failure(error, self._secrets, index if len(self._statements) > 1 else None)
+        several = index if len(self._statements) > 1 else None
+        return sqlite_failure(error, secrets_of(self._call), several)
 
 
 def sqlite_failure(
