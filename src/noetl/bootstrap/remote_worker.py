@@ -13,29 +13,19 @@ from pathlib import Path
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.background import in_background
+from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import SERVER, open_objects
 from noetl.bootstrap.results import keep_swept, open_results
 from noetl.bootstrap.secret_key import known_internal_key
-from noetl.bootstrap.settings import Settings, child_environment
-from noetl.bootstrap.telemetry import open_telemetry, traced
+from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.telemetry import open_telemetry
 from noetl.client.connection import Connection
-from noetl.client.credentials import HttpCredentialStore
-from noetl.client.frame_journal import HttpFrameJournal
 from noetl.client.line import Line
 from noetl.client.object_store import HttpObjectStore
-from noetl.client.playbooks import HttpPlaybooks
-from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel.ids import WorkerId
-from noetl.pipeline.interpreter import Interpreter
-from noetl.ports.clock import Clock
 from noetl.ports.object_store import ObjectStore
-from noetl.ports.tool_services import ToolServices
-from noetl.results.store import ResultStore
-from noetl.runtime.frames_cursor import CursorRows
-from noetl.runtime.worker import Worker, WorkerServices
-from noetl.tools.cursors import CursorDrivers
-from noetl.tools.registry import Tools
+from noetl.runtime.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,35 +54,14 @@ async def run_worker(
         await stack.enter_async_context(in_background(keep_swept(results, clock)))
         telemetry = open_telemetry(settings, clock, "worker")
         stack.push_async_callback(telemetry.close)
-        desk = HttpWorkDesk(connection)
-        given = _tool_services(settings, results, clock, desk)
-        tools, drivers = Tools(given), CursorDrivers(given)
-        stack.push_async_callback(tools.close)
-        stack.push_async_callback(drivers.close)
-        credentials = HttpCredentialStore(connection, settings.scope)
-        interpreter = Interpreter(traced(tools, telemetry), credentials, results, clock, new_uuid)
-        services = WorkerServices(
-            desk=desk,
-            pipelines=interpreter,
-            playbooks=HttpPlaybooks(connection),
-            results=results,
-            journal=HttpFrameJournal(connection),
-            clock=clock,
-            telemetry=telemetry,
-            cursors=CursorRows(
-                drivers=drivers,
-                calls=interpreter,
-                desk=desk,
-                results=results,
-                clock=clock,
-            ),
-        )
-        identity = _identity(settings, slots, tools.kinds, named or Named())
-        worker = Worker(identity, services)
+        far = FarTools(settings, results, Path(settings.home) / "work", Path.cwd())
+        stack.push_async_callback(far.close)
+        identity = _identity(settings, slots, far.tools.kinds, named or Named())
+        worker = Worker(identity, far.services(connection, telemetry))
         if settings.worker_metrics_port is not None:
             # Only here: most workers show no numbers, and the library is not small.
             metrics = import_module("noetl.bootstrap.worker_metrics")
-            numbers = metrics.WorkerNumbers(identity, worker, tools.gauges, results)
+            numbers = metrics.WorkerNumbers(identity, worker, far.tools.gauges, results)
             stack.enter_context(metrics.shown(numbers, settings.worker_metrics_port))
         await _work(worker)
 
@@ -126,22 +95,6 @@ async def _work(worker: Worker) -> None:
             await asyncio.gather(working, *draining, return_exceptions=True)
     if not working.cancelled():
         working.result()
-
-
-def _tool_services(
-    settings: Settings, results: ResultStore, clock: Clock, desk: HttpWorkDesk
-) -> ToolServices:
-    return ToolServices(
-        payloads=results.payloads,
-        results=results,
-        clock=clock,
-        desk=desk,
-        folder=Path(settings.home) / "work",
-        base=Path.cwd(),
-        environment=child_environment(),
-        python_processes_max=settings.processors,
-        python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
-    )
 
 
 def _identity(

@@ -1,37 +1,29 @@
 """A slot of a stage inside a Spark task: a worker that serves one stage and then leaves.
 
-Its work comes from the server, its data from the store, and user code runs in this process: it is
-one apart already.
+Its work comes from the server, its data from the store. Python workers of Spark run task after
+task: what is slow to open, and the process for code of playbooks, stays for the slots that follow.
 """
 
 import asyncio
+import shutil
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
-from noetl.adapters.system.chance import new_uuid
-from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
-from noetl.bootstrap.settings import child_environment
+from noetl.bootstrap.settings import Settings
 from noetl.bootstrap.slot_task import SlotTask
 from noetl.client.connection import Connection
-from noetl.client.credentials import HttpCredentialStore
-from noetl.client.frame_journal import HttpFrameJournal
 from noetl.client.line import Line
-from noetl.client.playbooks import HttpPlaybooks
-from noetl.client.work_desk import HttpWorkDesk
 from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.ids import StageId, WorkerId
-from noetl.pipeline.interpreter import Interpreter
-from noetl.ports.tool_services import ToolServices
-from noetl.runtime.frames_cursor import CursorRows
-from noetl.runtime.worker import Worker, WorkerServices
+from noetl.runtime.worker import Worker
 from noetl.spark.slots import Slot
-from noetl.tools.cursors import CursorDrivers
-from noetl.tools.registry import Tools
 
 FRAMES_AT_ONCE = 1
 """A slot works on one frame; its rows run side by side."""
@@ -42,52 +34,94 @@ class SlotDone(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
 
 
-def run_slot(slot: Slot, argument: bytes) -> bytes:
-    """What Spark calls: returns when the stage has no more work."""
-    task = msgspec.msgpack.decode(argument, type=SlotTask)
-    return msgspec.json.encode(asyncio.run(_serve(slot, task)))
+class _Workshop:
+    """What the slots of one Python worker share."""
 
+    def __init__(self, settings: Settings, base: str) -> None:
+        self.settings = settings
+        self.base = base
+        self._stack = AsyncExitStack()
+        self._folder = Path(tempfile.mkdtemp(prefix="noetl-slot-"))
+        self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
 
-async def _serve(slot: Slot, task: SlotTask) -> SlotDone:
-    settings = task.settings
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="noetl-slot-")))
-        connection = Connection(task.server_url, task.token, Line(task.server_url))
-        stack.push_async_callback(connection.close)
+    async def opened(self) -> Self:
+        settings, stack = self.settings, self._stack
         objects = open_objects(settings)
         stack.push_async_callback(objects.close)
         results = await stack.enter_async_context(open_results(settings, objects))
-        clock, desk = SystemClock(), HttpWorkDesk(connection)
-        given = ToolServices(
-            payloads=results.payloads,
-            results=results,
-            clock=clock,
-            desk=desk,
-            folder=folder,
-            base=Path(task.base),
-            environment=child_environment(),
-            python_processes_max=1,
-            python_memory_bytes_max=settings.python_memory_mb * 1024 * 1024,
-        )
-        tools, drivers = Tools(given), CursorDrivers(given)
-        stack.push_async_callback(tools.close)
-        stack.push_async_callback(drivers.close)
-        credentials = HttpCredentialStore(connection, settings.scope)
-        interpreter = Interpreter(tools, credentials, results, clock, new_uuid)
-        services = WorkerServices(
-            desk=desk,
-            pipelines=interpreter,
-            playbooks=HttpPlaybooks(connection),
-            results=results,
-            journal=HttpFrameJournal(connection),
-            clock=clock,
-            cursors=CursorRows(
-                drivers=drivers, calls=interpreter, desk=desk, results=results, clock=clock
-            ),
-        )
-        worker = Worker(_identity(slot, task, tools.kinds), services)
+        self.far = FarTools(settings, results, self._folder, Path(self.base))
+        stack.push_async_callback(self.far.close)
+        return self
+
+    def tidy(self) -> None:
+        """Files of a stage end with it."""
+        for left in self._folder.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+
+class _Bench:
+    """The one workshop of this process, and the loop that everything in it belongs to."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._workshop: _Workshop | None = None
+
+    def run(self, slot: Slot, task: SlotTask) -> SlotDone:
+        return self._runner.run(self._serve(slot, task))
+
+    async def _serve(self, slot: Slot, task: SlotTask) -> SlotDone:
+        workshop = await self._workshop_for(task)
+        try:
+            done = await _serve(slot, task, workshop.far)
+        except BaseException:
+            self._workshop = None  # who knows what state it is in
+            await workshop.close()
+            raise
+        workshop.tidy()
+        return done
+
+    async def _workshop_for(self, task: SlotTask) -> _Workshop:
+        """Another one for other settings."""
+        kept = self._workshop
+        if kept is not None and (kept.settings, kept.base) == (task.settings, task.base):
+            return kept
+        self._workshop = None
+        if kept is not None:
+            await kept.close()
+        workshop = _Workshop(task.settings, task.base)
+        try:
+            self._workshop = await workshop.opened()
+        except BaseException:
+            await workshop.close()
+            raise
+        return workshop
+
+
+_benches: list[_Bench] = []
+
+
+def run_slot(slot: Slot, argument: bytes) -> bytes:
+    """What Spark calls: returns when the stage has no more work."""
+    if not _benches:  # not when this is imported: workers are copies of a process that did that
+        _benches.append(_Bench())
+    task = msgspec.msgpack.decode(argument, type=SlotTask)
+    return msgspec.json.encode(_benches[0].run(slot, task))
+
+
+async def _serve(slot: Slot, task: SlotTask, far: FarTools) -> SlotDone:
+    connection = Connection(task.server_url, task.token, Line(task.server_url))
+    try:
+        worker = Worker(_identity(slot, task, far.tools.kinds), far.services(connection))
         await _worked(worker, task.serve_seconds)
-        return SlotDone(reported=worker.counts.reported, lost=worker.counts.lost)
+    finally:
+        await connection.close()
+    return SlotDone(reported=worker.counts.reported, lost=worker.counts.lost)
 
 
 async def _worked(worker: Worker, seconds: float) -> None:

@@ -134,4 +134,5 @@ def _for_slots(settings: Settings) -> Settings:
         spark_master="",
         spark_conf="",
         log_url="sqlite:",
+        python_processes=1,  # a slot works on one frame, and code runs in a process beside it
     )

@@ -24,6 +24,12 @@ LOOPBACK = "127.0.0.1"
 # Whose sessions ours are on a Connect server: a later driver must be able to name them.
 CONNECT_USER = "noetl"
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Half the processor time to a session and its first job. What a JVM would gain later by compiling
+harder, stages never see: their rows run in Python."""
+
+DAEMON = "noetl.spark.worker_daemon"
+
 _LOOPBACK_HOSTS = {LOOPBACK, "localhost", "::1"}
 _LOGGING = """\
 rootLogger.level = warn
@@ -102,6 +108,10 @@ def spark_conf(settings: SparkSettings, folder: Path) -> dict[str, str]:
         "spark.ui.enabled": str(settings.is_on_loopback).lower(),
         "spark.ui.port": "0",
     }
+    if settings.is_local:
+        # Elsewhere our code comes with the tasks, which is too late for a daemon.
+        conf["spark.python.daemon.module"] = DAEMON
+        conf["spark.driver.extraJavaOptions"] += f" {QUICK_JAVA}"
     if settings.is_on_loopback:
         conf |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return conf | settings.conf

@@ -1,13 +1,16 @@
 """A slot job: N Spark tasks that run one function each, told which slot they are."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from noetl.kernel.errors import RequestInvalid
 from noetl.spark import slot_task
+from noetl.spark.worker_daemon import FOR_SLOTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 SLOTS_MAX = 10_000
 ARGUMENT_BYTES_MAX = 4_000_000
 SUMMARY_BYTES_MAX = 64_000  # ids and paths go in, counts come out; data takes other ways
+
+_marking = Lock()
 
 Tag = Annotated[str, msgspec.Meta(pattern=r"^[^,]+$")]  # Spark joins tags by commas
 
@@ -63,7 +68,24 @@ def slot_frame(session: "SparkSession", job: SlotJob) -> "DataFrame":
     cloudpickle.register_pickle_by_value(slot_task)  # type: ignore[no-untyped-call]
     task = slot_task.slot_task(_closure(job), slot_task.versions())
     numbers = session.range(0, job.slots, 1, numPartitions=job.slots)
-    return numbers.mapInArrow(task, slot_task.ROW_SCHEMA)
+    with _own_workers(session):
+        return numbers.mapInArrow(task, slot_task.ROW_SCHEMA)
+
+
+@contextmanager
+def _own_workers(session: "SparkSession") -> Iterator[None]:
+    """Spark keeps Python workers apart by their variables: slots leave things in theirs that no
+    code of playbooks should meet. With Connect that is the server's to say."""
+    if "connect" in type(session).__module__:
+        yield
+        return
+    context = session.sparkContext
+    with _marking:  # jobs begin in threads of their own, and all see these variables
+        context.environment[FOR_SLOTS] = "1"
+        try:
+            yield
+        finally:
+            del context.environment[FOR_SLOTS]
 
 
 def run_slots(session: "SparkSession", job: SlotJob) -> tuple[SlotSummary, ...]:
