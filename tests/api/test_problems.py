@@ -248,7 +248,7 @@ async def test_no_body_on_any_route_is_our_fault(
     await api.post("/api/catalog/register", content=HELLO)
     execution = (await api.post("/api/execute", path="tests/hello"))["execution_id"]
     for route, body in asked:
-        path = route.public_path.format(execution_id=execution)
+        path = route.public_path.format(execution_id=execution, stage_id="1", frame_id="1")
         answer = await api.call("POST", path, json=body)
         assert answer.status < 500, (path, body, answer)
         assert answer.status == 200 or answer.body["status"] == answer.status

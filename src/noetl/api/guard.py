@@ -20,9 +20,11 @@ from noetl.runtime.log_lines import about
 
 _LOG = logging.getLogger(__name__)
 OPEN_PATHS = frozenset({"/health", "/api/health"})
-INTERNAL_PATHS = ("/api/internal/", "/api/work/")
+INTERNAL_PATHS = ("/api/internal/", "/api/work/", "/api/stages/", "/api/frames/")
 STAGE_PATHS = (
     "/api/work/",
+    "/api/stages/",
+    "/api/frames/",
     "/api/internal/playbooks/",
     "/api/internal/credentials/",
     "/api/internal/objects/",

@@ -16,6 +16,8 @@ from noetl.kernel.errors import (
     EntryNotFound,
     EventInvalid,
     ExecutionNotFound,
+    FrameNotFound,
+    FrameAlreadyTerminal,
     HomeInUse,
     InvariantBroken,
     KeyReused,
@@ -28,6 +30,7 @@ from noetl.kernel.errors import (
     PayloadMissing,
     PlaybookInvalid,
     RequestInvalid,
+    StageNotFound,
     StageOver,
     StateRefuses,
     StoreUnavailable,
@@ -41,6 +44,8 @@ RETRY_AFTER_SECONDS = 1
 STATUSES: Mapping[type[NoETLError], HTTPStatus] = {
     ExecutionNotFound: HTTPStatus.NOT_FOUND,
     EntryNotFound: HTTPStatus.NOT_FOUND,
+    StageNotFound: HTTPStatus.NOT_FOUND,
+    FrameNotFound: HTTPStatus.NOT_FOUND,
     CredentialMissing: HTTPStatus.NOT_FOUND,
     PayloadMissing: HTTPStatus.NOT_FOUND,
     ObjectMissing: HTTPStatus.NOT_FOUND,
@@ -81,6 +86,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instance: str
     problems: tuple[str, ...] = ()  # of a playbook: all of them
     facts: dict[str, str] = {}  # of an object: which one, and its digests
+    terminal_event_id: str | None = None  # of a frame that has ended
 
 
 class Refused(HTTPException):
@@ -107,6 +113,7 @@ def of_error(error: NoETLError, instance: str) -> Response:
         retryable=error.retryable,
         problems=error.problems if isinstance(error, PlaybookInvalid) else (),
         facts=dict(vars(error)) if isinstance(error, ObjectError) else {},
+        terminal_event_id=error.terminal_event_id if isinstance(error, FrameAlreadyTerminal) else None,
     )
     return _response(problem)
 

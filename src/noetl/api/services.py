@@ -25,10 +25,12 @@ from noetl.results.store import ResultStore
 from noetl.runtime.control import Control
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.executions import Executions
+from noetl.runtime.lineage import Lineage
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.replay import Replay
 from noetl.runtime.results_gc import ResultCollector
 from noetl.runtime.results_repair import ResultRepairs
+from noetl.runtime.stage_desk import StageDesk
 from noetl.runtime.starting import Starter
 
 
@@ -58,6 +60,8 @@ class ApiServices(msgspec.Struct, frozen=True, kw_only=True):
     desk: WorkDesk
     journal: FrameJournal
     executions: Executions
+    lineage: Lineage
+    stages: StageDesk
     replay: Replay
     collector: ResultCollector
     repairs: Callable[[], AbstractAsyncContextManager[ResultRepairs]]

@@ -27,8 +27,10 @@ from noetl.bootstrap.secret_key import internal_key
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import SettingInvalid
 from noetl.runtime.executions import Executions
+from noetl.runtime.lineage import Lineage
 from noetl.runtime.log_lines import about
 from noetl.runtime.replay import Replay
+from noetl.runtime.stage_desk import StageDesk
 
 _LOG = logging.getLogger(__name__)
 BACKLOG = 4_096
@@ -104,6 +106,14 @@ def api_services(engine: Engine) -> ApiServices:
         desk=engine.desk,
         journal=engine.journal,
         executions=Executions(platform.log, platform.projections, platform.results),
+        lineage=Lineage(platform.log, platform.projections),
+        stages=StageDesk(
+            engine.desk,
+            engine.coordinator,
+            platform.projections,
+            platform.results,
+            engine.settings.scope,
+        ),
         replay=Replay(platform.log, platform.snapshots),
         collector=result_collector(platform),
         repairs=partial(open_repairs, engine.settings, platform),

@@ -43,6 +43,7 @@ _PLACES = {
     name: f"noetl.cli.{module}:{name}"
     for module, names in {
         "trace": ("trace",),
+        "stages": ("stages", "frames"),
         "watch": ("watch",),
         "steering": ("cancel", "pause", "resume", "retry"),
     }.items()

@@ -103,10 +103,8 @@ class ClaimedRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
-    """Rows `first_index` to `first_index + row_count` of a loop, under one lease.
-
-    A frame of a cursor has no rows before its holder has claimed some.
-    """
+    """Rows `first_index` to `first_index + row_count` of a loop, under one lease; a frame of a
+    cursor has none before its holder has claimed some."""
 
     scope: Scope
     execution_id: ExecutionId
@@ -190,6 +188,7 @@ class FrameReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     adopted: tuple[str, ...] = ()  # cycles that an earlier holder had fired and recorded
     in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
     metrics: dict[str, Any] = {}  # rows, task milliseconds, how many effects fired and adopted
+    cursor: dict[str, Any] = {}  # how far its holder came, in the holder's own words
 
 
 Report = CommandReport | FrameReport
@@ -214,6 +213,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command_id: CommandId | None = None
     stage_id: StageId | None = None
     frame_id: FrameId | None = None
+    lease_seconds: float | None = None  # None: as before
 
 
 def heartbeat_of(work: Work, worker_id: WorkerId) -> Heartbeat:
@@ -257,11 +257,12 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     next_work: tuple[Work, ...] = ()
 
 
-class StageServed(msgspec.Struct, frozen=True, kw_only=True):
-    """The one stage that a slot of an engine works on."""
+class StageServed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The one stage that a slot of an engine, or a worker by frames, works on."""
 
     execution_id: ExecutionId
     stage_id: StageId
+    is_shared: bool = False  # others may take frames of the stage, too
 
 
 class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -274,6 +275,7 @@ class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     labels: dict[str, str] = {}
     placement: CellPlacement | None = None  # where it keeps results; None: where the server does
     serves: StageServed | None = None  # None: whatever there is to do
+    lease_seconds: float | None = None  # of its frames; None: as the stage, or the server, says
 
 
 class ChildRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

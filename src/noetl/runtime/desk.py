@@ -201,7 +201,7 @@ class CoordinatorDesk:
     def _free_slot(self, turn: Turn, worker_id: WorkerId) -> None:
         """The slot can take what follows from this very report."""
         seat = self._coordinator.seats.find(worker_id)
-        if seat is not None:
+        if seat is not None and not seat.asks_by_itself:
             seat.free_slot()
             turn.if_lost(seat.keep_slot)
 

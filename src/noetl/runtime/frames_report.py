@@ -79,11 +79,15 @@ class Output:
 
 async def staged(outcomes: list[RowOutcome], work: FrameWork, results: ResultStore) -> Output:
     """The output of the frame, under its name; a few small rows stay in the event."""
-    shown = _first(outcomes)
+    return await staged_as(output_name(work), outcomes, results)
+
+
+async def staged_as(name: ResultName, outcomes: list[RowOutcome], results: ResultStore) -> Output:
+    shown = shown_of(outcomes)
     if len(shown) == len(outcomes):
         return Output(None, shown)
     content = frame_content(msgspec.to_builtins(outcomes))
-    reference = await results.stage_rows(output_name(work), content)
+    reference = await results.stage_rows(name, content)
     return Output(msgspec.structs.replace(reference, row_count=len(outcomes)), shown)
 
 
@@ -99,7 +103,8 @@ def output_name(work: FrameWork) -> ResultName:
     )
 
 
-def _first(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
+def shown_of(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
+    """As many of the first as fit into an event."""
     shown: list[RowOutcome] = []
     left = OUTCOMES_BYTES_MAX - len("[]") + len(",")
     for outcome in outcomes:

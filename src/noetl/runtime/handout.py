@@ -27,6 +27,7 @@ from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime import shards
+from noetl.runtime.reports import lease_of
 from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
@@ -184,7 +185,7 @@ def _abandoned(turn: Turn, work: LoopWork) -> list[FrameRow]:
 
 
 def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: LeaseTerms) -> Promise:
-    lease_seconds = float(work.policy.get("lease_seconds", terms.lease_seconds))
+    lease_seconds = lease_of(work.policy, terms.lease_seconds, seat.worker.lease_seconds)
     lease_until = plus(turn.now, seconds=lease_seconds)
     events: list[Event] = []
     if work.mode == "fanout":

@@ -57,7 +57,7 @@ def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
     if isinstance(held, FrameRow):
         stage = turn.state.stages.get(held.stage_id)
         policy = {} if stage is None else stage.frame_policy
-        lease_seconds = float(policy.get("lease_seconds", lease_seconds))
+        lease_seconds = lease_of(policy, lease_seconds, beat.lease_seconds)
     lease_until = plus(turn.now, seconds=lease_seconds)
     if held.lease_until is not None and held.lease_until > plus(
         turn.now, seconds=lease_seconds * RENEWED_BELOW
@@ -71,6 +71,11 @@ def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
         alive = FrameHeartbeat(worker_id=beat.worker_id, lease_until=lease_until)
         turn.add(about_frame(alive, frame, loop_of(turn, frame)))
     return LeaseAnswer(next_action=next_action(turn), lease_until=lease_until)
+
+
+def lease_of(policy: dict[str, Any], usual: float, asked: float | None) -> float:
+    """A holder may ask for another one than its stage, or the server, gives."""
+    return float(policy.get("lease_seconds", usual)) if asked is None else asked
 
 
 def _held(turn: Turn, beat: Heartbeat) -> CommandRow | FrameRow:
@@ -117,7 +122,7 @@ def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None
         shard = shards.ended(work, report, metrics)
         turn.add(*_emitted(report, objects), about_frame(shard, report.frame_id, loop))
     elif report.error is not None:
-        turn.add(about_frame(_frame_lost(turn, row, report.error), report.frame_id, loop))
+        turn.add(about_frame(_frame_lost(turn, row, report), report.frame_id, loop))
     else:
         committed = _committed(report, metrics)
         turn.add(*_emitted(report, objects), about_frame(committed, report.frame_id, loop))
@@ -141,6 +146,7 @@ def _committed(report: FrameReport, metrics: dict[str, Any]) -> FrameCommitted:
         outcomes=[msgspec.to_builtins(outcome) for outcome in report.outcomes],
         writes=report.writes,
         row_error=report.row_error,
+        cursor=report.cursor,
         metrics=metrics,
     )
 
@@ -173,12 +179,20 @@ def abandon_frame(turn: Turn, row: FrameRow) -> None:
     turn.add(about_frame(_abandoned(row), row.frame_id, loop_of(turn, row.frame_id)))
 
 
-def _frame_lost(turn: Turn, row: FrameRow, error: Failure) -> FrameFailed | FrameAbandoned:
+def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed | FrameAbandoned:
     stage = turn.state.stages.get(row.stage_id)
     attempts_max = 1 if stage is None else int(stage.frame_policy.get("max_attempts", 3))
+    error = report.error or Failure(kind="unknown", message="the frame failed without a word")
     if row.attempts < attempts_max and error.retryable:
         return _abandoned(row)
-    return FrameFailed(error=error, worker_id=row.worker_id)
+    return FrameFailed(
+        error=error,
+        worker_id=row.worker_id,
+        row_count=report.row_count,
+        output_ref=report.output,
+        events_emitted=len(report.emitted),
+        cursor=report.cursor,
+    )
 
 
 def _abandoned(row: FrameRow) -> FrameAbandoned:

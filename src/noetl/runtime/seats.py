@@ -76,6 +76,11 @@ class Seat:
         return not has_own if serves is None else serves.stage_id == stage_id
 
     @property
+    def asks_by_itself(self) -> bool:
+        """A worker by frames says when it wants more, and how many."""
+        return self.worker.serves is not None and self.worker.serves.is_shared
+
+    @property
     def in_use(self) -> int:
         """Slots with work, or with work promised to them."""
         return max(0, self.worker.slots - self.free)
@@ -142,7 +147,7 @@ class Seats:
             raise StageOver(worker.serves.stage_id)
         if seat is None or seat.worker.boot_id != worker.boot_id:
             seat = self._seats[worker.worker_id] = Seat(worker, now)
-            if worker.serves is not None:
+            if worker.serves is not None and not worker.serves.is_shared:
                 served_by = self._served_by.setdefault(worker.serves.stage_id, set())
                 served_by.add(worker.worker_id)
         seat.worker = worker
@@ -252,7 +257,7 @@ class Seats:
     def _drop(self, seat: Seat) -> None:
         worker = seat.worker
         del self._seats[worker.worker_id]
-        if worker.serves is None:
+        if worker.serves is None or worker.serves.is_shared:
             return
         served_by = self._served_by[worker.serves.stage_id]
         served_by.discard(worker.worker_id)

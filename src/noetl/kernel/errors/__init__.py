@@ -36,9 +36,14 @@ NoETLError
 │   ├── EntryNotFound        no such playbook in the catalogue
 │   ├── NameInvalid          a noetl:// name, or a part of one, that means nothing
 │   ├── PlacementMismatch    a worker would keep results where the server does not look
-│   └── StateRefuses         the execution is not in a state that allows it
+│   ├── StateRefuses         the execution is not in a state that allows it
+│   ├── StageNotFound        no such stage in this scope
+│   ├── FrameNotFound        no such frame in this scope
+│   └── OutputNotDurable     an output that only memory holds
 ├── CollectionRefused        what is alive cannot be known now; nothing was deleted
 ├── ClaimLost                another holder has the work now; stop, nothing more is recorded
+│   ├── FrameAlreadyTerminal the frame has ended already
+│   └── FrameOwnerMismatch   somebody else holds the frame
 ├── StageOver                a stage has no more work for its slots, at least for now
 ├── CredentialError
 │   ├── CredentialMissing    no credential of that name
@@ -101,7 +106,11 @@ from noetl.kernel.errors.service import (
     CredentialMissing,
     CredentialUnreadable,
     EntryNotFound,
+    FrameNotFound,
+    FrameOwnerMismatch,
+    FrameAlreadyTerminal,
     HomeInUse,
+    OutputNotDurable,
     PayloadCorrupt,
     PayloadError,
     PayloadMissing,
@@ -109,6 +118,7 @@ from noetl.kernel.errors.service import (
     RequestInvalid,
     ServerFailed,
     SettingInvalid,
+    StageNotFound,
     StageOver,
     StateRefuses,
     StoreUnavailable,
@@ -139,6 +149,9 @@ __all__ = [
     "EventUnreadable",
     "ExecutionNotFound",
     "FieldInvalid",
+    "FrameNotFound",
+    "FrameOwnerMismatch",
+    "FrameAlreadyTerminal",
     "HomeInUse",
     "InvariantBroken",
     "JavaMissing",
@@ -154,6 +167,7 @@ __all__ = [
     "ObjectError",
     "ObjectKeyInvalid",
     "ObjectMissing",
+    "OutputNotDurable",
     "PayloadCorrupt",
     "PayloadError",
     "PayloadMissing",
@@ -171,6 +185,7 @@ __all__ = [
     "SparkJobFailed",
     "SparkMissing",
     "SparkStartFailed",
+    "StageNotFound",
     "StageOver",
     "StateRefuses",
     "StoreUnavailable",

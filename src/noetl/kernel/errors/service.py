@@ -73,6 +73,32 @@ class ClaimLost(NoETLError):
         self.work = work
 
 
+class FrameAlreadyTerminal(ClaimLost):
+    """A frame ends once: whoever comes later is told by which event."""
+
+    code = "frame_already_terminal"
+
+    def __init__(self, frame: str, terminal_event_id: str) -> None:
+        super().__init__(f"frame {frame}", f"ended with event {terminal_event_id}")
+        self.terminal_event_id = terminal_event_id
+
+
+class FrameOwnerMismatch(ClaimLost):
+    code = "frame_owner_mismatch"
+
+
+class FrameNotFound(RequestInvalid):
+    code = "frame_not_found"
+
+
+class StageNotFound(RequestInvalid):
+    code = "stage_not_found"
+
+
+class OutputNotDurable(RequestInvalid):
+    code = "output_not_durable"
+
+
 class StageOver(NoETLError):
     code = "stage_over"
 
