@@ -10,16 +10,14 @@ from noetl.ports.cursor import ClaimRequest, Fate
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.credential_fields import secrets_of
 from noetl.tools.duckdb import database_path
-from noetl.tools.duckdb_failures import duckdb_failure, is_locked_elsewhere
-from noetl.tools.duckdb_session import CONFIGURATION, run_statement
+from noetl.tools.duckdb_failures import duckdb_failure, is_locked_elsewhere, locked_too_long
+from noetl.tools.duckdb_session import CONFIGURATION, LOCK_SECONDS, LOCK_TRIES_MAX
+from noetl.tools.duckdb_statements import run_statement
 from noetl.tools.sql_claims import CLAIMS_TABLE, claimed_rows, claiming_statements
 from noetl.tools.sql_parameters import BoundStatement
 from noetl.tools.sql_results import Outcome
 from noetl.tools.sql_statements import DUCKDB
 from noetl.tools.sql_threads import FileLocks, Interruption, SqlThreads
-
-LOCK_TRIES_MAX = 100
-LOCK_SECONDS = 0.1
 
 
 class _Claim:
@@ -94,15 +92,15 @@ class DuckdbCursor:
         )
 
     async def _opened(self, path: str) -> "duckdb.DuckDBPyConnection":
-        """Waits for another process that has the file open; in the end it is an error."""
-        for _ in range(LOCK_TRIES_MAX - 1):
+        """Waits for whoever else has the file open; in the end it is an error."""
+        for _ in range(LOCK_TRIES_MAX):
             try:
                 return await self._threads.run(lambda _: duckdb.connect(path, config=CONFIGURATION))
             except duckdb.Error as error:
                 if not is_locked_elsewhere(error):
                     raise
                 await self._services.clock.sleep(LOCK_SECONDS)
-        return await self._threads.run(lambda _: duckdb.connect(path, config=CONFIGURATION))
+        raise locked_too_long(path)
 
 
 def _begun(

@@ -46,11 +46,21 @@ _EXTENSION = re.compile(
 )
 _MISSING = ("INSTALL", "install", "not found")
 _LOCKED = "Could not set lock"
+_ATTACHED = "is already attached"
 
 
 def is_locked_elsewhere(error: Exception) -> bool:
-    """Another process has the file open."""
+    """Another process has the file open, or this one has it in a database of another file."""
+    if isinstance(error, duckdb.ResourceInUseException):
+        return _ATTACHED in str(error)
     return isinstance(error, duckdb.IOException) and _LOCKED in str(error)
+
+
+def locked_too_long(path: str) -> ToolFailed:
+    return failed(
+        "db_connection",
+        f"another process, or another call of this one, has {path} open; try again when it is done",
+    )
 
 
 def extension_missing(name: str) -> ToolFailed:
@@ -71,10 +81,13 @@ def duckdb_failure(
     if extension and any(word in words for word in _MISSING):
         return extension_missing(extension[1])
     kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), "unknown")
+    advice = _ADVICE[kind]
+    if is_locked_elsewhere(error):
+        kind, advice = "db_connection", "try again when whoever has the file open is done"
     where = "" if statement is None else f" in statement {statement + 1}"
     return failed(
         kind,
-        str(scrub(f"DuckDB said{where}: {words}; {_ADVICE[kind]}", secrets)),
+        str(scrub(f"DuckDB said{where}: {words}; {advice}", secrets)),
         code=type(error).__name__,
         detail={} if statement is None else {"statement": statement},
     )

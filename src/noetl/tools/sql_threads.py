@@ -1,6 +1,7 @@
 """Databases inside this process: their work in threads that end when a call is stopped."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -21,18 +22,23 @@ class Interruption:
 
     def __init__(self) -> None:
         self._stops: Callable[[], Any] | None = None
-        self._is_asked = False
+        self._asked = threading.Event()
 
     def watch(self, interrupt: Callable[[], Any]) -> None:
         self._stops = interrupt
 
     def check(self) -> None:
         """Raises Interrupted once it was asked; whoever asked does not wait for an answer."""
-        if self._is_asked:
+        if self._asked.is_set():
+            raise Interrupted
+
+    def pause(self, seconds: float) -> None:
+        """Ends early, by raising Interrupted, when it is asked meanwhile."""
+        if self._asked.wait(seconds):
             raise Interrupted
 
     def ask(self) -> None:
-        self._is_asked = True
+        self._asked.set()
         if self._stops is not None:
             self._stops()
 
@@ -77,6 +83,11 @@ class FileLocks:
 
     def __init__(self) -> None:
         self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    def is_awaited(self, path: str) -> bool:
+        """Whether somebody besides its holder wants the file."""
+        _, users = self._locks.get(path, (None, 0))
+        return users > 1
 
     @asynccontextmanager
     async def holding(self, path: str) -> AsyncIterator[None]:
