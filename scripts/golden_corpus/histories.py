@@ -51,6 +51,7 @@ from noetl.testing.histories import (
 from noetl.wire.codec import seal
 from scripts.golden_corpus.business_objects import business_objects, changed_order
 from scripts.golden_corpus.chunks import chunks
+from scripts.golden_corpus.handed_back import handed_back
 from scripts.golden_corpus.loops import fanout, frames
 from scripts.golden_corpus.shards import held_shards
 from scripts.golden_corpus.whole_run import whole_run
@@ -245,6 +246,7 @@ HISTORIES: dict[str, Callable[[], list[Stream]]] = {
     "business_objects": lambda: _alone(business_objects),
     "whole_run": lambda: _alone(whole_run),
     "chunks_with_a_takeover": lambda: _alone(chunks),
+    "work_handed_back": lambda: _alone(handed_back),
 }
 
 

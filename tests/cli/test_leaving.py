@@ -17,14 +17,24 @@ ID = ExecutionId("1")
 class Stubborn:
     """An execution that ends when it is told to, and a cancel that does as it is told."""
 
+    is_server = False
+
     def __init__(self, cancel: Callable[["Stubborn"], Awaitable[None]]) -> None:
         self.ended = asyncio.Event()
         self.asked = asyncio.Event()
         self.reasons: list[str | None] = []
+        self.left: list[str] = []
         self._cancel = cancel
 
     async def until_over(self, _execution: ExecutionId) -> None:
         await self.ended.wait()
+
+    def hurry(self) -> None:
+        self.left.append("in a hurry")
+
+    async def leave(self, _execution: ExecutionId) -> bool:
+        self.left.append("left")
+        return self.ended.is_set()
 
     async def cancel(self, _execution: ExecutionId, reason: str | None) -> None:
         self.reasons.append(reason)
@@ -75,6 +85,7 @@ async def test_one_interrupt_cancels_and_waits_for_the_end() -> None:
     runs = Stubborn(at_once)
     is_over, heard = await interrupted(runs, 1)
     assert is_over
+    assert runs.left == []
     assert runs.reasons == ["Ctrl-C"]
     assert heard.lines == ["cancelling; Ctrl-C again leaves at once"]
 
@@ -84,6 +95,24 @@ async def test_a_second_interrupt_leaves_at_once() -> None:
     is_over, _ = await interrupted(runs, 2)
     assert not is_over
     assert runs.reasons == ["Ctrl-C"]
+    assert runs.left == ["in a hurry", "left"]
+
+
+async def test_a_request_to_terminate_leaves_and_cancels_nothing() -> None:
+    runs = Stubborn(never)
+    waiting = asyncio.create_task(until_over(cast(Runs, runs), ID, Heard(), None))
+    await asyncio.sleep(0)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert not await waiting
+    assert (runs.reasons, runs.left) == ([], ["left"])
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+async def test_what_ends_while_it_is_left_has_ended() -> None:
+    runs = Stubborn(never)
+    runs.ended.set()
+    waiting = asyncio.create_task(until_over(cast(Runs, runs), ID, Heard(), 0.0))
+    assert await waiting
 
 
 async def test_an_execution_that_ended_meanwhile_is_no_error() -> None:

@@ -227,10 +227,10 @@ class World:
         projector = Projector(
             self.log, projections, self.snapshots, interval_events=SNAPSHOT_INTERVAL_EVENTS
         )
-        recovery = Recovery(self.coordinator, projector, projections)
+        recovery = Recovery(self.coordinator, projector, projections, dead=frozenset(dead))
         while True:  # as whoever starts the process does
             try:
-                await recovery.resume(DEFAULT_SCOPE, frozenset(dead))
+                await recovery.resume(DEFAULT_SCOPE)
             except LogUnavailable:
                 continue
             return

@@ -21,6 +21,7 @@ from noetl.domain.events import (
     CommandFailed,
     CommandHeartbeat,
     CommandIssued,
+    CommandReleased,
     CommandStarted,
     Event,
     ExecutionCancelled,
@@ -161,6 +162,7 @@ SPECIMENS: tuple[Event, ...] = (
     ),
     CommandStarted(worker_id=WORKER, claim=2),
     CommandHeartbeat(worker_id=WORKER, claim=2, lease_until=LEASE),
+    CommandReleased(worker_id=WORKER, claim=2),
     CommandCompleted(
         claim=2, worker_id=WORKER, result=RESULT, writes={"total": 3}, duration_ms=17
     ),
@@ -234,6 +236,7 @@ SPECIMENS: tuple[Event, ...] = (
     FrameAbandoned(
         previous_owner=WORKER, previous_attempts=1, prior_lease_until=LEASE,
         reclaimer=WorkerId("reaper"), attempts_max=3, retry_mode="rows", row_split_retry=True,
+        handed_back=True,
     ),
     FrameCommitted(
         worker_id=WORKER, row_count=50, failed_rows=2, events_emitted=5, output_ref=REFERENCE,

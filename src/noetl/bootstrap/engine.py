@@ -13,6 +13,7 @@ from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.background import in_background
 from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.home import Home
+from noetl.bootstrap.leaving import Leaving
 from noetl.bootstrap.materializing import materialize
 from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.results import keep_swept
@@ -69,12 +70,20 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     home: Home
     clock: Clock
     spark: SparkDriver
+    projector: Projector
+    recovery: Recovery
+    leaving: Leaving
     gauges: list[Callable[[], Mapping[str, float]]] = msgspec.field(default_factory=list)
 
 
 @asynccontextmanager
-async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIterator[Engine]:
-    """Takes the home, goes on with what was running, and serves until the block ends."""
+async def open_engine(
+    settings: Settings, *, has_worker: bool = True, resumes: bool = True
+) -> AsyncIterator[Engine]:
+    """Takes the home, goes on with what was running, and serves until the block ends.
+
+    Without `resumes` it goes on only with what `recovery.take_up` is asked for.
+    """
     async with AsyncExitStack() as stack:
         home = stack.enter_context(Home(Path(settings.home)).held())
         telemetry = open_telemetry(settings, SystemClock(), "server")
@@ -84,21 +93,19 @@ async def open_engine(settings: Settings, *, has_worker: bool = True) -> AsyncIt
         engine.coordinator.listeners.append(tell_events)
         if engine.coordinator.held.terms.is_traced:
             engine.coordinator.listeners.append(ExecutionSpans(engine.coordinator, telemetry).hear)
-        projector = Projector(
-            platform.log, platform.projections, platform.snapshots, now=platform.clock
-        )
-        recovery = Recovery(engine.coordinator, projector, platform.projections)
-        stack.push_async_callback(_catch_up, projector)
+        stack.push_async_callback(_catch_up, engine.projector)
         stack.push_async_callback(engine.coordinator.drain)
-        await stack.enter_async_context(in_background(_project(engine.coordinator, projector)))
+        projecting = _project(engine.coordinator, engine.projector)
+        await stack.enter_async_context(in_background(projecting))
         stack.push_async_callback(engine.spark.close)
         if has_worker:
             await stack.enter_async_context(_working(engine))
         else:
             engine.coordinator.seats.offered = frozenset(tool_factories()) - {ON_SERVER}
         slots = await stack.enter_async_context(stage_slots(engine))
-        open_executions = await recovery.resume(settings.scope, frozenset({LOCAL_WORKER}))
-        await slots.resume(open_executions)
+        engine.recovery.listeners.append(slots.resume)
+        if resumes:
+            await engine.recovery.resume(settings.scope)
         await stack.enter_async_context(
             in_background(Reaper(engine.coordinator, engine.clock).run())
         )
@@ -133,6 +140,9 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
             snapshots=platform.snapshots,
         )
     )
+    projector = Projector(
+        platform.log, platform.projections, platform.snapshots, now=platform.clock
+    )
     keys = StartKeys(platform.projections, clock, platform.new_id)
     starter = Starter(coordinator, new_uuid, template_environment(settings), keys)
     return Engine(
@@ -147,6 +157,11 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
         home=home,
         clock=clock,
         spark=shared_driver(settings),
+        projector=projector,
+        recovery=Recovery(
+            coordinator, projector, platform.projections, dead=frozenset({LOCAL_WORKER})
+        ),
+        leaving=Leaving(coordinator, settings.drain_seconds),
     )
 
 
@@ -187,7 +202,9 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
     worker = Worker(identity, services)
     try:
         async with in_background(worker.run()):
+            engine.leaving.worker = worker
             yield
+            await engine.leaving.leave()
     finally:
         await drivers.close()
         await tools.close()

@@ -34,6 +34,7 @@ async def engine_or_holder(
 ) -> AsyncIterator[Engine | Holder]:
     """An engine of our own, or the holder that listens. Waits for one that does not.
 
+    Our own goes on with nothing that it was not asked for.
     `waiting` is told once. Raises HomeInUse when the time is over; None waits for as long as it
     takes.
     """
@@ -47,7 +48,7 @@ async def engine_or_holder(
                 return
             try:
                 engine = await stack.enter_async_context(
-                    open_engine(settings, has_worker=has_worker)
+                    open_engine(settings, has_worker=has_worker, resumes=False)
                 )
                 break
             except HomeInUse as refusal:

@@ -64,6 +64,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         msgspec.Meta(description="Pieces of work that a worker runs at once.", ge=1, le=10_000),
     ] = 1_000
+    drain_seconds: Annotated[
+        float,
+        msgspec.Meta(
+            description="How long running work may take to end when its process is to stop.", ge=0
+        ),
+    ] = 10.0
     lease_seconds: Annotated[
         float,
         msgspec.Meta(description="How long a worker may be quiet before its work is taken.", ge=1),

@@ -29,8 +29,8 @@ def dev(host: str, port: int, as_json: bool) -> None:
     """Serve the HTTP API and run playbooks, in one process.
 
     It goes on with every execution of NOETL_HOME that was left. Other commands of this home find
-    it by themselves. Addresses that others can reach need NOETL_API_KEY. Ctrl-C stops it; what
-    runs goes on at the next start.
+    it by themselves. Addresses that others can reach need NOETL_API_KEY. Ctrl-C or SIGTERM stops
+    it: what runs may end within NOETL_DRAIN_SECONDS, the rest goes on at the next start.
 
     \b
     noetl dev --port 9000
@@ -52,5 +52,7 @@ async def _serve(host: str, port: int, as_json: bool) -> None:
     async with open_engine(settings) as engine:
         # Only here: no other command needs the libraries of a server.
         await import_module("noetl.bootstrap.serving").serve(engine, host, port, ready)
+        if is_for_people:
+            tell("stopping: what runs may end first; Ctrl-C stops at once")
     if is_for_people:
         tell("stopped")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from noetl.cli.output import count, print_json, print_value, seconds_shown, shown, tell
+from noetl.cli.runs import GoesOn, Runs
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.executions import Outcome
 
@@ -26,13 +27,21 @@ def report(outcome: Outcome, *, as_json: bool, is_quiet: bool) -> int:
     return EXIT_FAILED
 
 
-def left(execution: ExecutionId, status: str, goes_on: str, *, as_json: bool) -> int:
+def left(execution: ExecutionId, status: str, goes_on: GoesOn, *, as_json: bool) -> int:
     """It has not ended; we leave it. The object has the fields of one that has ended."""
     if as_json:
         print_json(_plain(Outcome(execution_id=execution, status=status)))
-    tell(f"left: execution {execution} has not ended; {goes_on}")
-    tell(f"next: noetl executions show {execution}")
+    tell(f"left: execution {execution} has not ended; {goes_on.words}")
+    tell(f"next: noetl {goes_on.command} {execution}")
     return EXIT_TRY_AGAIN
+
+
+async def leave_the_rest(runs: Runs, execution: ExecutionId) -> None:
+    """Sub-playbooks that nobody waited for: what has not ended by now is left, and told."""
+    if runs.also_open():
+        await runs.leave(execution)
+    for each in runs.also_open():
+        left(each, "RUNNING", runs.goes_on, as_json=False)
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:

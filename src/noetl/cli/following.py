@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Protocol
 
+from noetl.bootstrap.leaving import on_signals
 from noetl.bootstrap.running import system_clock
 from noetl.cli.output import tell
 from noetl.cli.progress import Progress, StepProgress
@@ -115,19 +116,34 @@ async def until_over(
 ) -> bool:
     """Whether it came to its end: not when the time is over or a person leaves.
 
-    The first Ctrl-C cancels the execution, the second leaves it as it is.
+    The first Ctrl-C cancels the execution, the second leaves it as it is, at once. SIGTERM leaves
+    it like time that is over: what runs may end, nothing is cancelled.
     """
+    if await _has_ended(runs, execution, display, timeout_seconds):
+        return True
+    if not runs.is_server:
+        display.say("leaving: what runs may end first; Ctrl-C leaves at once")
+    return await runs.leave(execution)
+
+
+async def _has_ended(
+    runs: Runs, execution: ExecutionId, display: Display, timeout_seconds: float | None
+) -> bool:
     waiting = asyncio.create_task(runs.until_over(execution))
     wishes: list[asyncio.Task[None]] = []
 
     def interrupted() -> None:
         if wishes:
+            runs.hurry()
             waiting.cancel()
             return
         display.say("cancelling; Ctrl-C again leaves at once")
         wishes.append(asyncio.create_task(_cancel(runs, execution, display)))
 
-    with _on_interrupt(interrupted):
+    def terminated() -> None:
+        waiting.cancel()
+
+    with on_signals((signal.SIGINT,), interrupted), on_signals((signal.SIGTERM,), terminated):
         done, _ = await asyncio.wait([waiting], timeout=timeout_seconds)
         waiting.cancel()
         for wish in wishes:
@@ -146,13 +162,3 @@ async def _cancel(runs: Runs, execution: ExecutionId, display: Display) -> None:
         pass  # it has just ended by itself
     except NoETLError as error:
         display.say(f"{error.code}: {error}")
-
-
-@contextmanager
-def _on_interrupt(act: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, act)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

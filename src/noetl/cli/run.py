@@ -11,7 +11,7 @@ from noetl.bootstrap.checking import check
 from noetl.bootstrap.settings import load_settings
 from noetl.cli import options
 from noetl.cli.connection import Reach, connected
-from noetl.cli.ending import EXIT_USAGE, left, report
+from noetl.cli.ending import EXIT_USAGE, leave_the_rest, left, report
 from noetl.cli.files import PATH, read_file
 from noetl.cli.following import Following, until_over
 from noetl.cli.output import tell
@@ -63,12 +63,13 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     """Run a playbook and wait for its result.
 
     REF is a file, which is registered under its own path, or a path of the catalogue: PATH or
-    PATH@VERSION. Ctrl-C cancels; a second one leaves at once. Exit code 0 when it completed, 1 when
-    it failed or was cancelled, 2 when something about the order is wrong, 3 when the time is over.
+    PATH@VERSION. Ctrl-C cancels; a second one leaves at once. SIGTERM leaves too, in good order.
+    Exit code 0 when it completed, 1 when it failed or was cancelled, 2 when something about the
+    order is wrong, 3 when the time is over or it was left.
 
     `--json` prints one object, always with the same fields: execution_id, status, result, error,
-    events and duration_seconds. When the time is over, status says RUNNING or PAUSED and the rest
-    is null; the execution goes on with the server, or at the next start.
+    events and duration_seconds. When it was left, status says RUNNING or PAUSED and the rest is
+    null; the execution goes on with the server, or with `noetl executions resume`.
 
     \b
     noetl run hello.yaml --set who=Ada
@@ -117,7 +118,9 @@ async def _run(order: Order) -> int:
         if not is_over:
             return left(execution, following.status, runs.goes_on, as_json=order.as_json)
         outcome = await runs.outcome(execution)
-    return report(outcome, as_json=order.as_json, is_quiet=order.is_quiet)
+        code = report(outcome, as_json=order.as_json, is_quiet=order.is_quiet)
+        await leave_the_rest(runs, execution)
+    return code
 
 
 async def _started(runs: Runs, order: Order) -> ExecutionId:

@@ -1,7 +1,7 @@
 """Start and steer executions, whoever runs them: an engine of our own, or a server."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from noetl.bootstrap.engine import Engine
 from noetl.domain.events import Event
@@ -35,6 +35,13 @@ class Follower(Protocol):
         ...
 
 
+class GoesOn(NamedTuple):
+    """What becomes of an execution when we leave before its end, and how to see it end."""
+
+    words: str
+    command: str  # to be followed by its id
+
+
 class Nobody:
     """For commands that do not wait."""
 
@@ -48,8 +55,7 @@ class Nobody:
 class Runs(Protocol):
     """One execution at a time is followed: the one that was last started, resumed or retried."""
 
-    goes_on: str
-    """What becomes of an execution when we leave before its end."""
+    goes_on: GoesOn
 
     is_server: bool
     """It goes on without us."""
@@ -78,13 +84,25 @@ class Runs(Protocol):
 
     async def until_over(self, execution: ExecutionId) -> None: ...
 
+    def hurry(self) -> None:
+        """When we leave, let nothing hold us up."""
+        ...
+
+    async def leave(self, execution: ExecutionId, /) -> bool:
+        """Put down what we have in hands; whether the execution came to its end by that."""
+        ...
+
+    def also_open(self) -> list[ExecutionId]:
+        """Executions that are left with us: sub-playbooks that nobody waits for."""
+        ...
+
     async def outcome(self, execution: ExecutionId) -> Outcome: ...
 
 
 class EngineRuns:
     """In this process; the follower hears every append once it is durable."""
 
-    goes_on = "it goes on at the next start: noetl dev, or noetl executions resume"
+    goes_on = GoesOn("no process runs it now", "executions resume")
     is_server = False
 
     def __init__(self, engine: Engine, follower: Follower) -> None:
@@ -129,17 +147,23 @@ class EngineRuns:
         await self._engine.control.pause(self._scope, execution, reason=reason)
 
     async def resume(self, execution: ExecutionId) -> None:
-        await self._catch_up(execution)
+        await self._take_up(execution)
         await self._engine.control.resume(self._scope, execution)
 
     async def retry(
         self, execution: ExecutionId, step: StepName | None, reason: str | None
     ) -> None:
-        await self._catch_up(execution)
+        await self._take_up(execution)
         await self._engine.control.retry(self._scope, execution, step=step, reason=reason)
 
+    async def _take_up(self, execution: ExecutionId) -> None:
+        """Whoever had it may have been killed: we go on with all that was open of it."""
+        if await self._engine.platform.log.scope_of(execution) == self._scope:
+            await self._catch_up(execution)
+            await self._engine.recovery.take_up(self._scope, execution)
+
     async def _catch_up(self, execution: ExecutionId) -> None:
-        """Opening the engine may have set it going: what it does now waits for what it did."""
+        """What it does from now on is told after what it did."""
         self._followed, self._waiting = execution, []
         version, log = 0, self._engine.platform.log
         while version < RECALLED_EVENTS_MAX:
@@ -154,6 +178,17 @@ class EngineRuns:
     async def until_over(self, execution: ExecutionId) -> None:
         while await self._engine.coordinator.ending(execution, WAIT_SECONDS) is None:
             pass
+
+    def hurry(self) -> None:
+        self._engine.leaving.hurry()
+
+    async def leave(self, execution: ExecutionId) -> bool:
+        await self._engine.leaving.leave()
+        return (await self._engine.coordinator.load(execution)).is_over
+
+    def also_open(self) -> list[ExecutionId]:
+        running = self._engine.coordinator.running
+        return sorted(each for each in running if each != self._followed)
 
     async def outcome(self, execution: ExecutionId) -> Outcome:
         platform = self._engine.platform

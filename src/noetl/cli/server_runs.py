@@ -8,7 +8,7 @@ import msgspec
 
 from noetl.bootstrap.home import Holder
 from noetl.bootstrap.running import system_clock
-from noetl.cli.runs import RECALLED_EVENTS_MAX, Follower, Runs
+from noetl.cli.runs import RECALLED_EVENTS_MAX, Follower, GoesOn, Runs
 from noetl.client.connection import Connection
 from noetl.client.http_client import NoetlClient
 from noetl.kernel.errors import StateRefuses
@@ -34,7 +34,7 @@ async def server_runs(holder: Holder, follower: Follower) -> AsyncIterator[Runs]
 
 
 class ServerRuns:
-    goes_on = "the server goes on with it"
+    goes_on = GoesOn("the server goes on with it", "executions watch")
     is_server = True
 
     def __init__(self, client: NoetlClient, follower: Follower) -> None:
@@ -88,6 +88,15 @@ class ServerRuns:
         after = self._followed_after
         async for recorded in self._client.follow(execution, after_version=after):
             self._follower([recorded])
+
+    def hurry(self) -> None:
+        pass  # nothing is in our hands
+
+    async def leave(self, _execution: ExecutionId) -> bool:
+        return False
+
+    def also_open(self) -> list[ExecutionId]:
+        return []
 
     async def outcome(self, execution: ExecutionId) -> Outcome:
         told = await self._client.outcome(execution)

@@ -12,7 +12,7 @@ from noetl.bootstrap.running import system_clock
 from noetl.bootstrap.settings import load_settings
 from noetl.cli import options
 from noetl.cli.connection import Reach, connected
-from noetl.cli.ending import EXIT_DONE, left, report
+from noetl.cli.ending import EXIT_DONE, leave_the_rest, left, report
 from noetl.cli.following import Following, until_over
 from noetl.cli.output import print_json, tell
 from noetl.cli.runs import Nobody, Runs
@@ -166,7 +166,9 @@ async def _carried_on(execution: ExecutionId, act: Act, manner: Manner) -> int:
         if not is_over:
             return left(execution, following.status, runs.goes_on, as_json=manner.as_json)
         outcome = await runs.outcome(execution)
-    return report(outcome, as_json=manner.as_json, is_quiet=manner.is_quiet)
+        code = report(outcome, as_json=manner.as_json, is_quiet=manner.is_quiet)
+        await leave_the_rest(runs, execution)
+    return code
 
 
 def _detached(execution: ExecutionId, as_json: bool) -> int:

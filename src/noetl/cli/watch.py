@@ -11,6 +11,7 @@ from noetl.bootstrap.settings import Settings, load_settings
 from noetl.cli import options
 from noetl.cli.ending import left, report
 from noetl.cli.following import Following
+from noetl.cli.runs import GoesOn
 from noetl.kernel.errors import ExecutionNotFound
 from noetl.kernel.ids import ExecutionId
 from noetl.ports.event_log import PAGE_EVENTS_MAX
@@ -19,8 +20,8 @@ from noetl.wire.codec import open_stored
 
 LOOK_SECONDS = 0.2
 
-_NOBODY = "no process runs it now, and it goes on with: noetl dev"
-_STILL = "it still runs"
+_NOBODY = GoesOn("no process runs it now", "executions resume")
+_STILL = GoesOn("it still runs", "executions watch")
 
 
 @click.command()
@@ -63,7 +64,7 @@ async def _follow(
     execution: ExecutionId,
     following: Following,
     timeout_seconds: float | None,
-) -> str | None:
+) -> GoesOn | None:
     """None when it ended, else why we stop watching."""
     clock = system_clock()
     until = None if timeout_seconds is None else clock.monotonic() + timeout_seconds

@@ -60,7 +60,7 @@ class CoordinatorDesk:
         _LOG.info("worker registered", extra=names)
         await self._take_back(worker)
 
-    async def _take_back(self, worker: WorkerIdentity) -> None:
+    async def _take_back(self, worker: WorkerIdentity, *, handed_back: bool = False) -> None:
         """What the worker holds by the log, and its newest boot does not know of."""
         name = worker.worker_id
         for execution, running in list(self._coordinator.running.items()):
@@ -68,7 +68,8 @@ class CoordinatorDesk:
             holders = {row.worker_id for row in state.commands.values()}
             holders |= {row.worker_id for row in state.frames.values()}
             if name in holders:
-                await void_leases(self._coordinator, execution, frozenset({name}))
+                gone = frozenset({name})
+                await void_leases(self._coordinator, execution, gone, handed_back=handed_back)
 
     async def claim(
         self, worker: WorkerIdentity, free_slots: int, wait_seconds: float
@@ -254,10 +255,10 @@ class CoordinatorDesk:
         )
 
     async def deregister(self, worker: WorkerIdentity) -> None:
-        """Work that was handed to it on its last day goes to others."""
+        """What it has not ended goes to others, and does not count as lost."""
         if self._coordinator.seats.remove(worker):
             _LOG.info("worker signed off", extra=about(worker=worker.worker_id))
-            await self._take_back(worker)
+            await self._take_back(worker, handed_back=True)
 
     async def _stored_objects(self, report: FrameReport) -> ResultReference | None:
         if len(report.emitted) <= OBJECTS_INLINE_MAX:

@@ -86,7 +86,10 @@ class Frames:
             results = await (passing.whole() if is_whole else passing.rows(kept))
             await buffer.end(_failed_rows(work, results))
         except asyncio.CancelledError:
-            buffer.abort()
+            if hold.is_told_to_wait:  # there is time to leave what is known to the next holder
+                await buffer.save()
+            else:
+                buffer.abort()
             raise
         except Exception:
             await buffer.save()

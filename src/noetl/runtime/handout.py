@@ -18,6 +18,7 @@ from noetl.domain.events import (
     ShardFailed,
 )
 from noetl.domain.events.values import Failure
+from noetl.domain.execution.losses import is_given_up, is_shard_given_up
 from noetl.domain.execution.rows import CommandRow, FrameRow
 from noetl.domain.execution.state import LoopWork, Unfinished, Window
 from noetl.domain.execution.windows import window_as_cursor
@@ -148,16 +149,16 @@ def give_up_lost_frames(turn: Turn) -> None:
     """Before anything is decided: a frame that failed for good may be the last one of its loop."""
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
-            if _is_lost(work, frame) and not turn.is_full:
+            if _is_lost(turn, work, frame) and not turn.is_full:
                 turn.add(about_frame(_given_up(work, frame), frame.frame_id, work.loop_id))
 
 
-def _is_lost(work: LoopWork, frame: FrameRow) -> bool:
+def _is_lost(turn: Turn, work: LoopWork, frame: FrameRow) -> bool:
     """Tries of a shard that failed are counted apart."""
     if work.mode != "fanout":
-        return frame.attempts >= _attempts_max(work)
+        return is_given_up(turn.state, frame, _attempts_max(work))
     is_tried_again = shards.is_waiting(work, frame.frame_id)
-    return frame.abandoned >= _attempts_max(work) and not is_tried_again
+    return is_shard_given_up(turn.state, frame, _attempts_max(work)) and not is_tried_again
 
 
 def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:

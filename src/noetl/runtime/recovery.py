@@ -1,7 +1,7 @@
 """After a start: find what was running, void the leases that died with us, and go on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -24,46 +24,82 @@ AT_ONCE_MAX = 16
 """Executions that are read from the log side by side."""
 
 OPEN = ("RUNNING", "PAUSED", "PENDING")
+NESTED_MAX = 1_000
+"""Sub-playbooks within each other: nobody nests them so deep, and a wrong log must not hang us."""
+
+Listener = Callable[[Sequence[ExecutionId]], Awaitable[None]]
+"""Told which executions go on."""
 
 
 class Recovery:
+    """Workers in `dead` died with the process before this one: they hold nothing any more."""
+
     def __init__(
-        self, coordinator: Coordinator, projector: Projector, projections: ProjectionStore
+        self,
+        coordinator: Coordinator,
+        projector: Projector,
+        projections: ProjectionStore,
+        *,
+        dead: frozenset[WorkerId] = frozenset(),
     ) -> None:
         self._coordinator = coordinator
         self._projector = projector
         self._projections = projections
+        self._dead = dead
+        self.listeners: list[Listener] = []
 
-    async def resume(self, scope: Scope, dead: frozenset[WorkerId]) -> list[ExecutionId]:
-        """Go on with every open execution; workers in `dead` hold nothing any more.
+    async def resume(self, scope: Scope) -> list[ExecutionId]:
+        """Go on with every open execution.
 
         Whoever holds the log is the one writer of all that is in it, so it goes on with other
         scopes than its own too: nobody else would.
         """
-        while await self._projector.advance():
-            pass  # the read models must know every execution before we ask them
+        await self._catch_up()
         found = [
-            execution
+            record.execution_id
             for each in await self._scopes(scope)
-            for status in OPEN
-            async for execution in self._with_status(each, status)
+            async for record in self._open(each)
         ]
-        waiting = iter(found)
-        await asyncio.gather(*(self._go_on(waiting, dead) for _ in range(AT_ONCE_MAX)))
+        await self._carry_on(found)
         return found
 
-    async def _go_on(self, waiting: Iterator[ExecutionId], dead: frozenset[WorkerId]) -> None:
+    async def take_up(self, scope: Scope, execution: ExecutionId) -> list[ExecutionId]:
+        """Go on with this execution and the sub-playbooks below it, as far as they are open."""
+        await self._catch_up()
+        parents = {
+            record.execution_id: record.state.get("parent_execution_id")
+            async for record in self._open(scope)
+        }
+        found = [each for each in parents if _is_below(each, execution, parents)]
+        await self._carry_on(found)
+        return found
+
+    async def _catch_up(self) -> None:
+        while await self._projector.advance():
+            pass  # the read models must know every execution before we ask them
+
+    async def _carry_on(self, found: list[ExecutionId]) -> None:
+        waiting = iter(found)
+        await asyncio.gather(*(self._go_on(waiting) for _ in range(AT_ONCE_MAX)))
+        for listener in self.listeners:
+            await listener(found)
+
+    async def _go_on(self, waiting: Iterator[ExecutionId]) -> None:
         for execution in waiting:
             with suppress(NoETLError):  # one that cannot be read must not hold up the others
                 await self._follow_the_parent(execution)
             with suppress(NoETLError):
-                await void_leases(self._coordinator, execution, dead)
+                await void_leases(self._coordinator, execution, self._dead)
 
     async def _follow_the_parent(self, child: ExecutionId) -> None:
         """Its parent was cancelled, and whoever did that died before the child was told."""
-        parent = (await self._coordinator.load(child)).source.parent_execution_id
+        source = (await self._coordinator.load(child)).source
+        parent = source.parent_execution_id
         if parent is None:
             return
+        record = await self._projections.load(source.scope, "execution", parent)
+        if record is None or record.state.get("status") != "CANCELLED":
+            return  # and nobody who goes on with the child need hold its parent for that
         children, reason = await cancelled_children(self._coordinator, parent)
         if child in children:
             await cancel_tree(self._coordinator, child, reason)
@@ -76,12 +112,13 @@ class Recovery:
         }
         return sorted(known | {own})
 
-    async def _with_status(self, scope: Scope, status: str) -> AsyncIterator[ExecutionId]:
-        query = ProjectionQuery(
-            scope=scope, projection_type="execution", where={"status": status}, limit=PAGE
-        )
-        async for record in self._all(query):
-            yield record.execution_id
+    async def _open(self, scope: Scope) -> AsyncIterator[ProjectionRecord]:
+        for status in OPEN:
+            query = ProjectionQuery(
+                scope=scope, projection_type="execution", where={"status": status}, limit=PAGE
+            )
+            async for record in self._all(query):
+                yield record
 
     async def _all(self, query: ProjectionQuery) -> AsyncIterator[ProjectionRecord]:
         while page := await self._projections.query(query):
@@ -92,26 +129,50 @@ class Recovery:
             query = msgspec.structs.replace(query, after_id=page[-1].projection_id)
 
 
+def _is_below(
+    execution: ExecutionId, above: ExecutionId, parents: Mapping[ExecutionId, ExecutionId | None]
+) -> bool:
+    """A parent that has ended is known to its children alone."""
+    at: ExecutionId | None = execution
+    for _ in range(NESTED_MAX):
+        if at is None or at == above:
+            break
+        at = parents.get(at)
+    return at == above
+
+
 async def void_leases(
-    coordinator: Coordinator, execution: ExecutionId, dead: frozenset[WorkerId]
+    coordinator: Coordinator,
+    execution: ExecutionId,
+    gone: frozenset[WorkerId],
+    *,
+    handed_back: bool = False,
 ) -> None:
     """Work of these workers may be claimed again, but for what their newest boot holds."""
-    while await coordinator.submit(execution, lambda turn: _void(turn, dead, coordinator.seats)):
+
+    def wish(turn: Turn) -> bool:
+        return _void(turn, gone, coordinator.seats, handed_back=handed_back)
+
+    while await coordinator.submit(execution, wish):
         pass
 
 
-def _void(turn: Turn, dead: frozenset[WorkerId], seats: Seats) -> bool:
+def _void(turn: Turn, gone: frozenset[WorkerId], seats: Seats, *, handed_back: bool) -> bool:
     """Returns whether there is more than fits into a turn."""
     for row in list(turn.state.commands.values()):
         if turn.is_full:
             return True
-        if row.worker_id in dead and not seats.is_current(row.worker_id, row.boot_id):
+        if row.worker_id not in gone or seats.is_current(row.worker_id, row.boot_id):
+            continue
+        if handed_back:
+            reports.hand_back(turn, row)
+        else:
             reports.take_back(turn, row)
     for frame in list(turn.state.frames.values()):
         held_by = turn.running.incarnations.get(frame.frame_id)
-        if frame.worker_id not in dead or seats.is_incarnation(frame.worker_id, held_by):
+        if frame.worker_id not in gone or seats.is_incarnation(frame.worker_id, held_by):
             continue
         if turn.is_full:
             return True
-        reports.abandon_frame(turn, frame)
+        reports.abandon_frame(turn, frame, handed_back=handed_back)
     return False

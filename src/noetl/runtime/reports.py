@@ -12,6 +12,7 @@ from noetl.domain.events import (
     CommandCompleted,
     CommandFailed,
     CommandHeartbeat,
+    CommandReleased,
     FrameAbandoned,
     FrameCommitted,
     FrameFailed,
@@ -19,6 +20,7 @@ from noetl.domain.events import (
     FrameStarted,
 )
 from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.execution.losses import is_given_up
 from noetl.domain.execution.rows import CommandRow, FrameRow
 from noetl.domain.work import Call, CommandReport, FrameReport, Heartbeat, LeaseAnswer, NextAction
 from noetl.kernel.errors import ClaimLost
@@ -37,6 +39,8 @@ def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
     row = turn.state.commands.get(command)
     if row is None:
         raise ClaimLost(command, "is over")
+    if row.status == "PENDING":
+        raise ClaimLost(command, "was handed back, or has not been claimed")
     if row.claim != claim or command in turn.running.void:
         raise ClaimLost(command, f"is held by claim {row.claim}, not by claim {claim}")
     return row
@@ -166,7 +170,7 @@ def take_back(turn: Turn, row: CommandRow) -> None:
 
     A command that kills whoever runs it must not be handed out for ever.
     """
-    if row.claim < row.attempts_max:
+    if not is_given_up(turn.state, row, row.attempts_max):
         turn.running.void.add(row.command_id)
         return
     message = f"{row.claim} workers in turn took the command and went quiet"
@@ -174,16 +178,24 @@ def take_back(turn: Turn, row: CommandRow) -> None:
     turn.add(about_command(failed, row.command_id))
 
 
-def abandon_frame(turn: Turn, row: FrameRow) -> None:
+def hand_back(turn: Turn, row: CommandRow) -> None:
+    """Its holder left in good order: the command may be claimed again, and nobody was lost."""
+    released = CommandReleased(worker_id=row.worker_id or WorkerId(""), claim=row.claim)
+    turn.add(about_command(released, row.command_id))
+    turn.running.void.discard(row.command_id)
+
+
+def abandon_frame(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> None:
     """Its holder is gone: the frame waits to be handed out again."""
-    turn.add(about_frame(_abandoned(row), row.frame_id, loop_of(turn, row.frame_id)))
+    gone = _abandoned(row, handed_back=handed_back)
+    turn.add(about_frame(gone, row.frame_id, loop_of(turn, row.frame_id)))
 
 
 def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed | FrameAbandoned:
     stage = turn.state.stages.get(row.stage_id)
     attempts_max = 1 if stage is None else int(stage.frame_policy.get("max_attempts", 3))
     error = report.error or Failure(kind="unknown", message="the frame failed without a word")
-    if row.attempts < attempts_max and error.retryable:
+    if not is_given_up(turn.state, row, attempts_max) and error.retryable:
         return _abandoned(row)
     return FrameFailed(
         error=error,
@@ -195,11 +207,12 @@ def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed |
     )
 
 
-def _abandoned(row: FrameRow) -> FrameAbandoned:
+def _abandoned(row: FrameRow, *, handed_back: bool = False) -> FrameAbandoned:
     return FrameAbandoned(
         previous_owner=row.worker_id or WorkerId(""),
         previous_attempts=row.attempts,
         prior_lease_until=row.lease_until,
+        handed_back=handed_back,
     )
 
 

@@ -129,6 +129,7 @@ class Seats:
         self.offered: Kinds | None = None
         """Kinds that can be waited for, besides those that workers have; None: all. Work of any
         other kind goes to whoever is free, to fail there with advice instead of waiting."""
+        self.is_closed = False  # nobody is given anything any more
         self._served_by: dict[StageId, set[WorkerId]] = {}
         self.left_to_all: set[StageId] = set()
         """Stages that waited for their engine in vain."""
@@ -164,6 +165,8 @@ class Seats:
 
     def free(self, now: Instant, need: Need) -> Seat | None:
         """The next worker with a free slot for this, in turns so that all get some."""
+        if self.is_closed:
+            return None
         asked, has_own = self._asked(need.kinds), self._has_own(need, now)
         for worker_id, seat in self._seats.items():
             if (
@@ -179,7 +182,7 @@ class Seats:
     def hungry(self, now: Instant) -> ExecutionId | None:
         """The execution that has starved longest of those that somebody could feed now."""
         free = [seat for seat in self._seats.values() if seat.free > 0 and seat.is_there(now)]
-        if not free:
+        if not free or self.is_closed:
             return None
         known: dict[frozenset[Need], bool] = {}
         for execution, needs in self.starving.items():

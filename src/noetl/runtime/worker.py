@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from noetl.runtime.log_lines import about
 from noetl.runtime.worker_commands import Commands, Pipelines
 from noetl.runtime.worker_failures import failed_report
 from noetl.runtime.worker_heart import Heart
-from noetl.runtime.worker_hold import BEATS_PER_LEASE_IN_NEED, Beats, Held
+from noetl.runtime.worker_hold import Beats, Held
 from noetl.runtime.worker_patience import insisted
 from noetl.runtime.worker_slots import Place, Slots
 from noetl.runtime.worker_spans import work_names, work_place
@@ -90,7 +91,7 @@ class _Handed:
 
 
 class Worker:
-    """Cancelling `run` drops everything at once; the desk hands it out again."""
+    """Cancelling `run` drops everything at once, and the desk takes it for lost; see `drain`."""
 
     def __init__(self, identity: WorkerIdentity, services: WorkerServices) -> None:
         pipelines, results, clock = services.pipelines, services.results, services.clock
@@ -135,12 +136,28 @@ class Worker:
         finally:
             self._has_ended.set()
 
-    async def drain(self) -> None:
-        """Claims nothing more, lets what runs come to its end, and signs off."""
+    async def drain(self, seconds_max: float = math.inf) -> None:
+        """Claims nothing more, lets what runs come to its end, and signs off. Frames end with the
+        rows that run. What is late is dropped, and what waits for others: it is handed back."""
         self._is_draining = True
-        if self._claiming is not None:
-            self._claiming.cancel()
+        self._heart.leave()
+        if self._claiming is None:
+            return
+        self._claiming.cancel()
+        dropping = asyncio.create_task(self._drop_after(seconds_max))
+        try:
             await self._has_ended.wait()
+        finally:
+            dropping.cancel()
+
+    def drop(self) -> None:
+        """Whoever drains waits no longer."""
+        self._heart.drop_all()
+
+    async def _drop_after(self, seconds: float) -> None:
+        if seconds < math.inf:
+            await self._clock.sleep(seconds)
+            self.drop()
 
     async def _claim(self, group: asyncio.TaskGroup) -> None:
         identity = self._identity
@@ -167,8 +184,11 @@ class Worker:
         line.add_done_callback(lambda _: place.leave())
 
     async def _line(self, group: asyncio.TaskGroup, place: Place, handed: _Handed) -> None:
-        """A piece of work, and in the same slot what its report brings, one after the other."""
-        while handed.works:
+        """A piece of work, and in the same slot what its report brings, one after the other.
+
+        The desk takes back what a worker holds that signs off.
+        """
+        while handed.works and not self._is_draining:
             for further in handed.works[1:]:
                 self._begin(group, further, handed.sent_at)
             held = Held(handed.works[0], place, self._beats, handed.sent_at)
@@ -179,13 +199,13 @@ class Worker:
             finally:
                 self._heart.let_go(held)
                 self._count(held)
-            if self._is_draining:  # the desk takes back what a worker holds that signs off
-                return
 
     async def _finish(self, held: Held, place: Place) -> _Handed:
         try:
             await place.come_back()
-            await self._make_sure(held)
+            if self._is_draining:  # it waited for its slot, and has not begun
+                return _NOTHING
+            await self._heart.make_sure(held)
             end = await self._end(held)
             handed = await self._deliver(held, end.report)
         except ClaimLost:
@@ -199,25 +219,6 @@ class Worker:
             except NoETLError as error:  # what is left of it disturbs nobody
                 self._tell(held, logging.INFO, "a journal was left behind: %s", error)
         return handed
-
-    async def _make_sure(self, held: Held) -> None:
-        """A claim may have waited so long that its lease, counted from before it, is over already.
-
-        Then only a renewal tells how long it is ours, and a desk renews no lease that is young.
-        """
-        seconds = held.work.lease_seconds
-        ends_at = self._clock.monotonic() + seconds  # at the very latest
-        while not held.is_safe:
-            if held.ended_as is not None or self._clock.monotonic() >= ends_at:
-                raise ClaimLost(held.name, "was not confirmed while its lease could last")
-            try:
-                await self._heart.beat(held)
-            except (ClaimLost, InvariantBroken):
-                raise
-            except NoETLError:  # the desk is away; it may come back in time
-                held.beat_again_soon()
-            if not held.is_safe:
-                await self._clock.sleep(seconds / BEATS_PER_LEASE_IN_NEED)
 
     async def _end(self, held: Held) -> _End:
         """The boundary of the service: whatever goes wrong in here is said in a report."""

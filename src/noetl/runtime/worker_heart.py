@@ -8,7 +8,7 @@ from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError
 from noetl.kernel.ids import WorkerId
 from noetl.ports.clock import Clock
 from noetl.ports.work_desk import WorkDesk
-from noetl.runtime.worker_hold import Held
+from noetl.runtime.worker_hold import BEATS_PER_LEASE_IN_NEED, Held
 
 
 class Heart:
@@ -27,6 +27,16 @@ class Heart:
 
     def let_go(self, held: Held) -> None:
         self._held.discard(held)
+
+    def leave(self) -> None:
+        """The worker goes: see `Held.leave`."""
+        for held in list(self._held):
+            held.leave()
+        self._is_needed.set()
+
+    def drop_all(self) -> None:
+        for held in list(self._held):
+            held.drop("left")
 
     async def run(self, group: asyncio.TaskGroup) -> None:
         """Beats until it is cancelled. A slow answer for one lease holds up no other."""
@@ -57,6 +67,26 @@ class Heart:
         held.confirm(sent_at, answer.lease_until)
         if held in self._held:  # it may have ended meanwhile: then there is nobody to stop
             held.obey(answer.next_action)
+
+    async def make_sure(self, held: Held) -> None:
+        """A claim may have waited so long that its lease, counted from before it, is over already.
+
+        Then only a renewal tells how long it is ours, and a desk renews no lease that is young.
+        Raises ClaimLost.
+        """
+        seconds = held.work.lease_seconds
+        ends_at = self._clock.monotonic() + seconds  # at the very latest
+        while not held.is_safe:
+            if held.ended_as is not None or self._clock.monotonic() >= ends_at:
+                raise ClaimLost(held.name, "was not confirmed while its lease could last")
+            try:
+                await self.beat(held)
+            except (ClaimLost, InvariantBroken):
+                raise
+            except NoETLError:  # the desk is away; it may come back in time
+                held.beat_again_soon()
+            if not held.is_safe:
+                await self._clock.sleep(seconds / BEATS_PER_LEASE_IN_NEED)
 
     async def _keep_alive(self, held: Held) -> None:
         try:

@@ -24,7 +24,7 @@ BEATS_PER_LEASE = 3
 BEATS_PER_LEASE_IN_NEED = 10
 """When the last beat got no answer: soon enough for several more before the lease ends."""
 
-Ending = Literal["lost", "stopped"]
+Ending = Literal["lost", "stopped", "left"]
 
 
 class Beats(NamedTuple):
@@ -41,8 +41,10 @@ class Held:
         self.work = work
         self.task: asyncio.Task[None] | None = None  # whoever works on it
         self.ended_as: Ending | None = None  # None: nobody has taken it from us
-        self.is_told_to_wait = False
+        self.is_leaving = False  # its worker goes: what runs may end, nothing begins
         self.is_beating = False
+        self._is_paused = False
+        self._is_parked = False
         self._place = place
         self._clock = beats.clock
         self._beat_seconds_max = beats.seconds_max
@@ -54,6 +56,10 @@ class Held:
     def name(self) -> str:
         work = self.work
         return work.command_id if isinstance(work, CommandWork) else f"frame {work.frame_id}"
+
+    @property
+    def is_told_to_wait(self) -> bool:
+        return self._is_paused or self.is_leaving
 
     @property
     def is_safe(self) -> bool:
@@ -80,7 +86,14 @@ class Held:
         if action == "stop":
             self.drop("stopped")
         else:
-            self.is_told_to_wait = action == "wait"
+            self._is_paused = action == "wait"
+
+    def leave(self) -> None:
+        """What only waits for others can do so with whoever comes next."""
+        self.is_leaving = True
+        self.beat_due = self._clock.monotonic()  # nobody waits for what was cancelled meanwhile
+        if self._is_parked:
+            self.drop("left")
 
     def drop(self, why: Ending) -> None:
         """Nothing of it will be reported any more."""
@@ -100,6 +113,10 @@ class Held:
 
     async def park(self) -> None:
         self._place.leave()
+        self._is_parked = True
+        if self.is_leaving:
+            self.drop("left")
 
     async def unpark(self) -> None:
         await self._place.come_back()
+        self._is_parked = False

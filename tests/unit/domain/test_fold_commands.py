@@ -1,6 +1,12 @@
 """What facts about commands make true: leases, takeovers, fencing, one end."""
 
-from noetl.domain.events import CallFailed, CallPartial, CommandCancelled, CommandClaimed
+from noetl.domain.events import (
+    CallFailed,
+    CallPartial,
+    CommandCancelled,
+    CommandClaimed,
+    CommandReleased,
+)
 from noetl.domain.events.values import Result
 from noetl.kernel.ids import CommandId, FrameId, StageId
 from noetl.testing.given import at, given
@@ -185,3 +191,14 @@ def test_the_payloads_of_results_are_chained_in_order() -> None:
     other = given(issued()).when(completed(result=stored_result("b")))
     assert one.state.execution.payload_refs.count == 1
     assert one.state.execution.payload_refs.digest != other.state.execution.payload_refs.digest
+
+
+def test_a_command_that_was_handed_back_waits_and_was_not_lost() -> None:
+    released = at(CommandReleased(worker_id=ANNA, claim=1), command_id=COMMAND)
+    story = given(issued(), claimed(ANNA, 1), started(ANNA, 1), released)
+    story.then("commands", COMMAND, status="PENDING", claim=1, worker_id=None, lease_until=None)
+    assert story.state.handed_back == {COMMAND: 1}
+    story.when(claimed(BERT, 2), released).then("commands", COMMAND, worker_id=BERT)
+    story.then("execution", unmatched_events=1)
+    story.when(completed(2))
+    assert story.state.handed_back == {}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from noetl.domain.events import FrameFailed, LoopDone, StageClosed
+from noetl.domain.events import FrameAbandoned, FrameFailed, LoopDone, StageClosed
 from noetl.domain.events.loop import LoopStats
 from noetl.kernel.ids import CommandId, FrameId
 from noetl.testing.given import at, given
@@ -236,3 +236,14 @@ def test_a_finished_loop_says_what_became_of_its_rows() -> None:
     )
     assert story.state.loops == {}
     story.then("execution", last_node_name=STEP)
+
+
+def test_a_frame_that_was_handed_back_was_not_lost() -> None:
+    back = FrameAbandoned(previous_owner=ANNA, previous_attempts=1, handed_back=True)
+    story = given(stage_opened(), dispatched(ANNA), in_frame(back))
+    story.then("frames", FRAME, status="PENDING", abandoned=1)
+    assert story.state.handed_back == {FRAME: 1}
+    story.when(dispatched(BERT, attempt=2), abandoned(BERT))
+    assert story.state.handed_back == {FRAME: 1}
+    story.when(dispatched(BERT, attempt=3), committed(BERT))
+    assert story.state.handed_back == {}

@@ -8,6 +8,7 @@ from noetl.domain.events import (
     ChildStarted,
     CommandCancelled,
     CommandIssued,
+    FrameAbandoned,
     FrameCommitted,
     FrameDispatched,
     FrameFailed,
@@ -114,6 +115,7 @@ def busy_story() -> Story:
             metrics={"duration_ms": 5},
         ),
         in_frame(FrameFailed(error=FAILURE), SECOND),
+        in_frame(FrameAbandoned(previous_owner=ANNA, previous_attempts=1, handed_back=True), THIRD),
     )
 
 

@@ -13,6 +13,7 @@ from noetl.domain.events import (
     CallFailed,
     CallPartial,
     CommandCancelled,
+    CommandReleased,
     Event,
     ExecutionCancelled,
     ExecutionPaused,
@@ -96,6 +97,8 @@ COMMANDS = Machine(
         "started-fenced": on.started(claim=1),
         "heartbeat": on.heartbeat(claim=2),
         "heartbeat-fenced": on.heartbeat(claim=1),
+        "released": at(CommandReleased(worker_id=on.ANNA, claim=2), command_id=on.COMMAND),
+        "released-fenced": at(CommandReleased(worker_id=on.ANNA, claim=1), command_id=on.COMMAND),
         "call": on.called(),
         "call-failed": at(CallFailed(step=on.STEP, error=on.FAILURE), command_id=on.COMMAND),
         "call-partial": at(
@@ -115,6 +118,8 @@ COMMANDS = Machine(
     started-fenced    =        =        =           =           =
     heartbeat         =        =        =           CLAIMED     RUNNING
     heartbeat-fenced  =        =        =           =           =
+    released          =        =        =           PENDING     PENDING
+    released-fenced   =        =        =           =           =
     call              =        =        PENDING     CLAIMED     RUNNING
     call-failed       =        =        PENDING     CLAIMED     RUNNING
     call-partial      =        =        PENDING     CLAIMED     RUNNING

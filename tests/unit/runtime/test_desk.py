@@ -8,6 +8,7 @@ import pytest
 from noetl.domain.events import BusinessObjectChanged
 from noetl.kernel.errors import LogUnavailable
 from noetl.kernel.ids import ExecutionId
+from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
 from noetl.runtime.seats import AWAY_SECONDS
 from noetl.testing.desk_words import (
     CHAIN,
@@ -20,7 +21,7 @@ from noetl.testing.desk_words import (
     said_to,
     worker,
 )
-from tests.unit.runtime.desk_scene import WORKER, Scene
+from tests.unit.runtime.desk_scene import ATTEMPTS_MAX, LEASE_SECONDS, WORKER, Scene
 from tests.unit.runtime.obedient_log import ObedientLog
 from tests.unit.runtime.worker_clock import settle
 
@@ -118,6 +119,45 @@ async def test_work_of_a_worker_that_signs_off_goes_to_others_at_once(scene: Sce
     handed = await scene.claim()
     assert {name_of(work) for work in held} < {name_of(work) for work in handed}
     assert count(await scene.events(execution), "frame.abandoned") == 2
+
+
+@pytest.mark.parametrize("text", [CHAIN, ROWS], ids=["command", "frame"])
+async def test_workers_that_sign_off_lose_nothing_however_often(scene: Scene, text: str) -> None:
+    execution = await scene.start(text, count=1)
+    for number in range(ATTEMPTS_MAX + FRAME_ATTEMPTS_MAX):
+        leaving = worker(boot=f"{number}")
+        (work,) = await scene.claim(1, leaving)
+        assert claim_of(work) == number + 1
+        await scene.desk.deregister(leaving)
+        assert await said_to(scene.desk.report(ended(work, leaving))) == "lost"
+
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+async def test_work_that_is_lost_after_it_was_handed_back_counts_from_there(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    for boot in range(ATTEMPTS_MAX):
+        leaving = worker(boot=f"{boot}")
+        await scene.claim(1, leaving)
+        await scene.desk.deregister(leaving)
+    for lost in range(ATTEMPTS_MAX):
+        assert await scene.status(execution) == "RUNNING"
+        await scene.claim(1, worker(f"lost {lost}"))
+        await scene.pass_time(LEASE_SECONDS + 1)
+
+    assert await scene.status(execution) == "FAILED"
+
+
+async def test_nothing_is_handed_out_at_a_closed_desk(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    (work,) = await scene.claim(1)
+    scene.coordinator.seats.is_closed = True
+
+    answer = await scene.report(ended(work, WORKER))
+
+    assert answer.next_work == ()
+    assert await scene.claim() == []
+    assert await scene.status(execution) == "RUNNING"
 
 
 async def test_an_old_boot_that_signs_off_takes_nothing_from_the_new_one(scene: Scene) -> None:

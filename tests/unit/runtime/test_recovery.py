@@ -1,6 +1,7 @@
 """After a start everything that was open goes on, and only the dead have lost their work."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -43,8 +44,10 @@ def scene(log: ObedientLog) -> Scene:
 async def resume(scene: Scene, *dead: str, scope: Scope = DEFAULT_SCOPE) -> list[ExecutionId]:
     scene.rebuild()
     projections = MemoryProjectionStore()
-    recovery = Recovery(scene.coordinator, Projector(scene.log, projections), projections)
-    found = await recovery.resume(scope, frozenset(map(WorkerId, dead)))
+    gone = frozenset(map(WorkerId, dead))
+    projector = Projector(scene.log, projections)
+    recovery = Recovery(scene.coordinator, projector, projections, dead=gone)
+    found = await recovery.resume(scope)
     await scene.coordinator.drain()
     return found
 
@@ -76,9 +79,10 @@ async def test_what_a_new_boot_of_a_dead_worker_holds_is_not_taken_from_it(scene
     await scene.desk.register(after)
     works = await scene.claim(2, after)
     projections = MemoryProjectionStore()
-    recovery = Recovery(scene.coordinator, Projector(scene.log, projections), projections)
+    projector, dead = Projector(scene.log, projections), frozenset({WorkerId("local")})
+    recovery = Recovery(scene.coordinator, projector, projections, dead=dead)
 
-    await recovery.resume(DEFAULT_SCOPE, frozenset({WorkerId("local")}))
+    await recovery.resume(DEFAULT_SCOPE)
 
     assert [claim_of(work) for work in works] == [2, 2]
     for work in works:
@@ -221,3 +225,39 @@ async def test_children_that_nobody_waits_for_any_more_go_on(scene: Scene) -> No
     await resume(scene)
 
     assert await scene.status(child) == "RUNNING"
+
+
+async def test_only_what_was_asked_for_is_taken_up_and_what_is_below_it(scene: Scene) -> None:
+    await scene.register(CHAIN)
+    other, parent = await scene.start(CHAIN), await scene.start(CHAIN)
+    works = {work.execution_id: work for work in await scene.claim(2, DEAD)}
+    child = await scene.desk.start_child(child_of(works[parent], "desk/chain"))
+    await scene.claim(1, DEAD)
+    scene.rebuild()
+    projections = MemoryProjectionStore()
+    projector, dead = Projector(scene.log, projections), frozenset({WorkerId("dead")})
+    recovery = Recovery(scene.coordinator, projector, projections, dead=dead)
+    told: list[ExecutionId] = []
+
+    async def hear(found: Sequence[ExecutionId]) -> None:
+        told.extend(found)
+
+    recovery.listeners.append(hear)
+    assert set(await recovery.take_up(DEFAULT_SCOPE, parent)) == {parent, child} == set(told)
+    again = await scene.claim()
+
+    assert {work.execution_id for work in again} == {parent, child}
+    assert other not in scene.coordinator.running
+
+
+async def test_a_child_that_is_taken_up_alone_does_not_bring_its_parent(scene: Scene) -> None:
+    await scene.register(CHAIN)
+    parent = await scene.start(CHAIN)
+    (work,) = await scene.claim(1, DEAD)
+    child = await scene.desk.start_child(child_of(work, "desk/chain"))
+    scene.rebuild()
+    projections = MemoryProjectionStore()
+    recovery = Recovery(scene.coordinator, Projector(scene.log, projections), projections)
+
+    assert await recovery.take_up(DEFAULT_SCOPE, child) == [child]
+    assert parent not in scene.coordinator.running

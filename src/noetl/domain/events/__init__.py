@@ -12,6 +12,7 @@ from noetl.domain.events.command import (
     CommandFailed,
     CommandHeartbeat,
     CommandIssued,
+    CommandReleased,
     CommandStarted,
 )
 from noetl.domain.events.execution import (
@@ -100,6 +101,7 @@ EVENT_CLASSES: tuple[type[Event], ...] = (
     CommandClaimed,
     CommandStarted,
     CommandHeartbeat,
+    CommandReleased,
     CommandCompleted,
     CommandFailed,
     CommandCancelled,

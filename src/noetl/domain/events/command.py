@@ -55,6 +55,16 @@ class CommandHeartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     lease_until: InstantText
 
 
+class CommandReleased(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Its worker left in good order before the end: it may be claimed again, and was not lost."""
+
+    TYPE: ClassVar[str] = "command.released"
+    VERSION: ClassVar[int] = 1
+
+    worker_id: WorkerId
+    claim: Int64
+
+
 class CommandCompleted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "command.completed"
     VERSION: ClassVar[int] = 1

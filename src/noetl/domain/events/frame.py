@@ -59,6 +59,7 @@ class FrameAbandoned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     attempts_max: Int64 = 1
     retry_mode: str = "whole_frame"
     row_split_retry: bool = False
+    handed_back: bool = False  # its holder left in good order: this is no loss
 
 
 class FrameCommitted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

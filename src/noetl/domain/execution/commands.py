@@ -10,11 +10,13 @@ from noetl.domain.events import (
     CommandFailed,
     CommandHeartbeat,
     CommandIssued,
+    CommandReleased,
     CommandStarted,
 )
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution import chunks
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
+from noetl.domain.execution.losses import handed_back
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.execution.rows import CommandRow
 from noetl.domain.execution.steps import outcome, work_ended
@@ -78,6 +80,16 @@ def heartbeat(fold: Accumulator, event: CommandHeartbeat, envelope: Envelope) ->
         fold.unmatched()
         return
     row.lease_until = event.lease_until
+
+
+def released(fold: Accumulator, event: CommandReleased, envelope: Envelope) -> None:
+    row = _open(fold, envelope)
+    if row is None or event.claim != row.claim or row.worker_id != event.worker_id:
+        fold.unmatched()
+        return
+    row.status = "PENDING"
+    row.worker_id = row.boot_id = row.lease_until = None
+    handed_back(fold.state, row.command_id)
 
 
 def completed(fold: Accumulator, event: CommandCompleted, envelope: Envelope) -> None:
@@ -168,6 +180,7 @@ def _close(fold: Accumulator, status: str, envelope: Envelope) -> CommandRow | N
     if row is None:
         fold.unmatched()
         return None
+    fold.state.handed_back.pop(row.command_id, None)
     row.status = status
     row.terminal_event_id = envelope.event_id
     row.terminal_version = envelope.stream_version
@@ -179,6 +192,7 @@ FOLDS: dict[type, FoldFunction] = {
     CommandClaimed: claimed,
     CommandStarted: started,
     CommandHeartbeat: heartbeat,
+    CommandReleased: released,
     CommandCompleted: completed,
     CommandFailed: failed,
     CommandCancelled: cancelled,

@@ -16,6 +16,7 @@ from noetl.domain.events import (
 from noetl.domain.events.envelope import Envelope
 from noetl.domain.execution import windows
 from noetl.domain.execution.accumulator import Accumulator, FoldFunction
+from noetl.domain.execution.losses import handed_back
 from noetl.domain.execution.rows import FrameRow, StageRow
 from noetl.kernel.ids import FrameId, LoopId, StageId
 
@@ -128,6 +129,8 @@ def abandoned(fold: Accumulator, event: FrameAbandoned, envelope: Envelope) -> N
     row.status = "PENDING"
     row.worker_id = row.lease_until = None
     row.abandoned += 1
+    if event.handed_back:
+        handed_back(fold.state, row.frame_id)
     stage = stage_of(fold, envelope)
     if stage is not None:
         stage.frames_abandoned += 1
@@ -171,6 +174,7 @@ def close_frame(fold: Accumulator, status: str, envelope: Envelope) -> FrameRow 
     """Take the frame out of the open ones; the caller completes the row and retires it."""
     row = fold.state.frames.pop(envelope.frame_id or FrameId(""), None)
     if row is not None:
+        fold.state.handed_back.pop(row.frame_id, None)
         row.status = status
         row.lease_until = None
         row.terminal_event_id = envelope.event_id

@@ -199,3 +199,4 @@ class ExecutionState(msgspec.Struct, kw_only=True):
     children: dict[str, Child] = msgspec.field(default_factory=dict)  # by cycle, while open
     loop_work: dict[LoopId, LoopWork] = msgspec.field(default_factory=dict)
     chunks: dict[StepName, Chunks] = msgspec.field(default_factory=dict)  # of their newest visits
+    handed_back: dict[CommandId | FrameId, int] = msgspec.field(default_factory=dict)  # how often
