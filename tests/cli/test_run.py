@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shells import HELLO, LOOP, NEEDS_FILE, NOETL, SLOW, Shell, ended
+from tests.cli.shells import HEAD, HELLO, LOOP, NEEDS_FILE, NOETL, SLOW, Shell, ended
 
 
 @pytest.fixture
@@ -213,3 +213,17 @@ def test_a_name_that_nobody_gives_is_told_before_the_run(shell: Shell) -> None:
         shell.noetl("playbooks", "check", file).stdout
         == "asking.yaml: ok, 1 step; a request brings greeting, who\n"
     )
+
+
+def test_an_execution_that_never_ends_by_itself_is_bounded(shell: Shell) -> None:
+    file = shell.write(
+        "round.yaml",
+        f"{HEAD}metadata: {{name: round, path: guides/round}}\n"
+        "workflow:\n  - {step: round, tool: {kind: noop}, next: round}\n",
+    )
+    shell.environment["NOETL_VISITS_MAX"] = "4"
+    done = shell.noetl("run", file, "--json")
+    assert done.returncode == 1
+    error = json.loads(done.stdout)["error"]
+    assert (error["step"], error["code"]) == ("round", "endless")
+    assert "round.yaml:5:45: warning: this arc leads from step 'round' back to" in done.stderr

@@ -134,6 +134,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
             clock=clock,
             new_id=platform.new_id,
             processors=settings.processors,
+            visits_max=settings.visits_max,
             engine=stage_engines(settings),
             terms=terms,
             telemetry=telemetry,

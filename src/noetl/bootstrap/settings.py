@@ -77,6 +77,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     attempts_max: Annotated[
         int, msgspec.Meta(description="Workers that may lose a command before it fails.", ge=1)
     ] = 10
+    visits_max: Annotated[
+        int, msgspec.Meta(description="How often an execution may enter one step.", ge=1)
+    ] = 100_000
     python_processes: Annotated[
         int, msgspec.Meta(description="Processes for Python code; 0: one per processor.", ge=0)
     ] = 0

@@ -15,6 +15,7 @@ from noetl.domain.events import (
     PlaybookCompleted,
     PlaybookFailed,
     StepEntered,
+    StepExited,
 )
 from noetl.domain.events.loop import LoopStats
 from noetl.domain.events.values import Failure
@@ -118,25 +119,39 @@ def _loop(view: View, step: Step, state: StepState) -> list[Decided]:
 def _entered_steps(view: View) -> list[Decided]:
     state = view.state
     if not state.steps and not state.tokens:
-        return [_enter(view, view.plan.playbook.entry, ())]
+        return _enter(view, view.plan.playbook.entry, ())
     if state.failed is not None:  # what runs may end; nothing new begins
         return []
     return [
-        _enter(view, name, tuple(sources) if name in view.plan.graph.joins else (sources[0],))
+        decided
         for name, sources in state.tokens.items()
         if name in view.plan.playbook.steps
         and name not in state.open_steps
         and not _may_still_arrive(view, name)
+        for decided in _enter(
+            view, name, tuple(sources) if name in view.plan.graph.joins else (sources[0],)
+        )
     ]
 
 
-def _enter(view: View, name: StepName, arrived_from: tuple[StepName, ...]) -> Decided:
+def _enter(view: View, name: StepName, arrived_from: tuple[StepName, ...]) -> list[Decided]:
     step = view.plan.playbook.steps[name]
     before = view.state.steps.get(name)
     visit = 1 if before is None else before.visit + 1
     if not _is_admitted(view, step):
-        return skip_of(view, step, visit, arrived_from)
-    return Decided(event=StepEntered(step=name, visit=visit, arrived_from=arrived_from))
+        return [skip_of(view, step, visit, arrived_from)]
+    entered = Decided(event=StepEntered(step=name, visit=visit, arrived_from=arrived_from))
+    return [entered] if visit <= view.visits_max else [entered, _endless(view, name, visit)]
+
+
+def _endless(view: View, name: StepName, visit: int) -> Decided:
+    """Entered once too often: it fails before it does anything."""
+    message = (
+        f"step {name!r} was entered {view.visits_max:,} times and is taken for endless; check the"
+        " `when` of the arcs that lead back to it, or allow more with NOETL_VISITS_MAX and retry"
+    )
+    failure = Failure(kind="unknown", message=message, code="endless")
+    return Decided(event=StepExited(step=name, status="FAILED", visit=visit, error=failure))
 
 
 def _is_admitted(view: View, step: Step) -> bool:

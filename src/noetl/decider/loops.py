@@ -13,6 +13,7 @@ from noetl.decider.fanout import (
     fanout_error,
     keys_of,
 )
+from noetl.decider.missing import check_is_given
 from noetl.decider.stage_policy import policy_of
 from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events import (
@@ -55,6 +56,8 @@ def opened(view: View, step: Step, visit: int, attempt: int = 1) -> list[Decided
         given = evaluated_or_table(loop.over.value, bindings)
         stored = _as_stored(given)
         items = as_items(given) if stored is None else None
+        if given is None:
+            check_is_given(loop.over.value, bindings)
         if items is not None and len(msgspec.json.encode(items)) > COLLECTION_BYTES_MAX:
             raise Incomplete(StoreFirst(name, items))
     started = LoopStarted(

@@ -19,6 +19,9 @@ StageEngines = Literal["auto", "spark", "local", "none"]
 """What stages may run on: as the settings have it, or `none` where there is no Spark to be had."""
 
 
+VISITS_MAX = 100_000
+
+
 @dataclass(frozen=True, slots=True)
 class StoredCollection:
     """A loop's items that were too many for an event."""
@@ -42,6 +45,7 @@ class View:
     processors: int = 2  # what CPU-bound rows may use at once
     engine: StageEngines = "local"
     attempts_max: int = 10  # holders of one command before it fails
+    visits_max: int = VISITS_MAX  # of one step, before the execution is taken for an endless one
     fetched: Fetched = field(default_factory=dict)
     collections: Mapping[LoopId, StoredCollection] = field(default_factory=dict)
     closings: Mapping[LoopId, Closing] = field(default_factory=dict)

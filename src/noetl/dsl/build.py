@@ -1,5 +1,6 @@
 """Plain data to Playbook, collecting every problem instead of stopping at the first."""
 
+from noetl.domain.playbook.endless import endless_findings
 from noetl.domain.playbook.keeping import aliases_of
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.rules import findings
@@ -40,7 +41,7 @@ def build(root: Node, problems: Problems) -> Playbook | None:
     if not made:
         _say_that_nothing_runs(fields, problems)
         return None
-    for finding in findings(playbook):
+    for finding in (*findings(playbook), *endless_findings(playbook)):
         problems.find(finding, root)
     return playbook
 

@@ -14,7 +14,7 @@ import msgspec
 
 from noetl.decider.answers import AssembleFirst, Decided
 from noetl.decider.decide import decide
-from noetl.decider.view import StageEngines, View
+from noetl.decider.view import VISITS_MAX, StageEngines, View
 from noetl.domain.events import PlaybookFailed
 from noetl.domain.events.values import Failure
 from noetl.domain.log import SealedEvent
@@ -61,6 +61,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     processors: int = 2
     engine: StageEngines = "local"
     terms: LeaseTerms = LeaseTerms()
+    visits_max: int = VISITS_MAX  # of one step in one execution
     telemetry: Telemetry = NoTelemetry()
     snapshots: SnapshotStore | None = None  # without them, every load folds from the first event
 
@@ -185,6 +186,7 @@ class Coordinator:
             processors=self.held.processors,
             engine=self.held.engine,
             attempts_max=self.held.terms.attempts_max,
+            visits_max=self.held.visits_max,
         )
         while not turn.is_full:
             answer = decide(view)

@@ -11,7 +11,7 @@ from noetl.decider.answers import Decided
 from noetl.decider.decide import decide
 from noetl.decider.frames import next_window, ordinal_of
 from noetl.decider.plan import plan_of
-from noetl.decider.view import View
+from noetl.decider.view import VISITS_MAX, View
 from noetl.domain.events import (
     CommandClaimed,
     CommandCompleted,
@@ -43,6 +43,8 @@ DECISIONS_MAX = 10_000
 
 
 class Story:
+    visits_max = VISITS_MAX
+
     def __init__(self, text: str, **payload: Any) -> None:
         checked = check(text)
         if checked.playbook is None:
@@ -83,7 +85,7 @@ class Story:
         for happening in happenings:
             self._apply(happening)
         for _ in range(DECISIONS_MAX):
-            view = View(plan=self.plan, state=self.state)
+            view = View(plan=self.plan, state=self.state, visits_max=self.visits_max)
             decided = decide(view)
             if not isinstance(decided, list):
                 raise TypeError(f"the decision needs {decided}")

@@ -95,6 +95,50 @@ def test_frames_grow_with_what_the_last_one_took() -> None:
     assert frame_rows(told.loop("each")) == 200  # 1,000 rows would fit, growth is fourfold
 
 
+@pytest.mark.parametrize(
+    ("template", "missing"),
+    [
+        ("{{ itemz }}", "itemz"),
+        ("{{ workload.itemz }}", "workload.itemz"),
+        ("{{ ctx.found.rows }}", "ctx.found"),
+        ("{{ first.rwos }}", "first.rwos"),
+        ("{{steps.frist.rows}}", "steps.frist"),
+    ],
+)
+def test_a_collection_by_a_name_that_nobody_gives_fails_the_step(
+    template: str, missing: str
+) -> None:
+    told = after_rows(template)
+    assert told.status == "FAILED"
+    message = told.of("playbook.failed")[0].error.message
+    assert message.startswith(f"loop of step 'each': `{template}`: there is no {missing} to loop")
+    assert f"{{{{ {missing} | default([]) }}}}" in message
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ first.rows }}",
+        "{{ workload.none }}",
+        "{{ first.none }}",
+        "{{ first.answer.items }}",
+        "{{ itemz | default([]) }}",
+    ],
+)
+def test_a_collection_that_the_data_leave_empty_is_no_rows(template: str) -> None:
+    told = after_rows(template)
+    assert told.open == ["after"]
+    assert told.of("loop.done")[0].stats.total == 0
+
+
+def after_rows(template: str) -> Story:
+    workflow = LOOP.format(mode="parallel", more="").replace("{{ workload.items }}", template)
+    first = "workflow:\n  - {step: first, tool: {kind: noop}, next: each}"
+    told = Story(HEAD + workflow.replace("workflow:", first), none=None)
+    told.complete("first", {"rows": [], "none": None, "answer": {}})
+    return told
+
+
 def test_items_that_are_no_items_fail_the_step_in_words() -> None:
     told = looping("parallel", items=7)
     assert told.status == "FAILED"

@@ -5,6 +5,7 @@ import pytest
 from noetl.domain.playbook.graph import Edge, Graph, graph_of
 from noetl.domain.playbook.model import Arc, Metadata, Playbook, RouteMode, Router, Step
 from noetl.domain.playbook.rules import RESERVED_NAMES
+from noetl.dsl.check import check
 from noetl.kernel.ids import StepName
 from tests.unit.dsl.writing import said, with_steps
 
@@ -170,8 +171,43 @@ def test_a_step_cannot_have_a_name_that_templates_need(name: str) -> None:
         "- {step: start, next: {arcs: [{step: end, when: '{{ a }}'}, {step: end}]}}",
         "- {step: start, next: {spec: {mode: inclusive}, arcs: [{step: end}, {step: end}]}}",
         "- {step: start, next: {arcs: [{step: end, on: call.partial}, {step: end}]}}",
-        "- {step: start, next: start}",
+        "- {step: start, next: {arcs: [{step: start, when: '{{ output.more }}'}]}}",
     ],
 )
 def test_a_graph_that_does(steps: str) -> None:
     assert said(with_steps(steps)) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "place"),
+    [
+        ("- {step: a, next: a}", (5, 21)),
+        ("- {step: a, next: b}\n- {step: b, next: a}", (6, 21)),
+        ("- {step: a, next: [b, c]}\n- {step: b}\n- {step: c, next: a}", (7, 21)),
+        (
+            "- {step: a, next: {arcs: [{step: b, when: '{{ workload.x }}'}, {step: a}]}}\n"
+            "- {step: b, next: a}",
+            (5, 73),
+        ),
+    ],
+)
+def test_a_way_back_that_nothing_can_leave_is_warned_of(steps: str, place: tuple[int, int]) -> None:
+    problems = check(with_steps(steps)).problems
+    told = [each for each in problems if "no step in between can end" in each.message]
+    assert (told[0].line, told[0].column, told[0].severity) == (*place, "warning")
+    assert "`when`" in told[0].fix
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "- {step: a, next: {arcs: [{step: a, when: '{{ output.more }}'}]}}",
+        "- {step: a, next: {arcs: [{step: a, when: '{{ output.more }}'}, {step: end}]}}",
+        "- {step: a, next: b}\n- {step: b, next: {arcs: [{step: c, when: '{{ output.x }}'},"
+        " {step: a}]}}\n- {step: c}",
+        "- {step: a, next: {arcs: [{step: a, on: call.error}]}}",
+        "- {step: a, next: b}\n- {step: b, next: end}",
+    ],
+)
+def test_a_way_back_that_a_condition_can_leave_is_not(steps: str) -> None:
+    assert not [each for each in said(with_steps(steps)) if "can end" in each]
