@@ -14,7 +14,7 @@ from noetl.decider.fanout import (
     keys_of,
 )
 from noetl.decider.missing import check_is_given
-from noetl.decider.stage_policy import policy_of
+from noetl.decider.stage_policy import NEEDS_A_ROW, policy_of
 from noetl.decider.view import Closing, StoredCollection, View
 from noetl.domain.events import (
     FanoutStarted,
@@ -239,7 +239,13 @@ def error_of(work: LoopWork) -> Failure | None:
         return work.frame_error
     if work.mode == "fanout":
         return fanout_error(work)
-    return work.row_error if is_halted(work) else None
+    return work.row_error if is_halted(work) or _came_to_nothing(work) else None
+
+
+def _came_to_nothing(work: LoopWork) -> bool:
+    """Rows were claimed and every one of them failed."""
+    worked = sum(output.window.rows for output in work.outputs)
+    return bool(work.policy.get(NEEDS_A_ROW)) and 0 < worked == work.rows_failed
 
 
 def _status(work: LoopWork, error: Failure | None) -> str:

@@ -8,12 +8,15 @@ from noetl.decider.evaluate import evaluated
 from noetl.decider.fanout import fanout_policy
 from noetl.decider.view import View
 from noetl.domain.playbook.loop import Cursor, Loop
-from noetl.domain.playbook.model import Step
+from noetl.domain.playbook.model import FailureMode, Step
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateFailed
 
 IN_FLIGHT_WAITING = 32
 """Rows at once when their tools mostly wait for others and the author set no bound."""
+
+NEEDS_A_ROW = "needs_a_row"
+"""Of a cursor whose author said nothing of failed rows: some may fail, but not all of them."""
 
 _BUSY_KINDS = frozenset({"python", "duckdb", "sqlite", "shell", "spark"})
 
@@ -42,7 +45,9 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         policy |= {"max_in_flight": 1, "row_concurrency": 1}
     elif loop.mode == "cursor":
         defaults = {"max_in_flight": view.processors, "max_rows": 1, "row_concurrency": 1}
-        policy, failure = {**defaults, **policy}, "continue"
+        policy, failure = {**defaults, **policy}, _failure_of_cursor(step)
+        if not step.policy.is_failure_given:
+            policy[NEEDS_A_ROW] = True
     elif "max_in_flight" not in policy:
         is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
         policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
@@ -50,6 +55,10 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         policy |= fanout_policy(loop.fanout, bindings)
     engine = engine_policy(view, step, loop, size)
     return {"failure": failure, **policy, **engine, "process": frame.process}
+
+
+def _failure_of_cursor(step: Step) -> FailureMode:
+    return step.policy.failure if step.policy.is_failure_given else "continue"
 
 
 def _frames_max(loop: Loop) -> Any:

@@ -30,6 +30,7 @@ workflow:
       cursor: {{kind: sqlite, claim: "SELECT 1"{cursor}}}
       iterator: row
       spec: {{mode: cursor{spec}}}
+    spec: {{policy: {{{policy}}}}}
     tool: {{kind: noop}}
     next: {{arcs: [{{step: after, when: "{{{{ event.name == 'loop.done' }}}}"}}]}}
   - {{step: after, tool: {{kind: noop}}}}
@@ -37,8 +38,10 @@ workflow:
 
 
 class CursorStory(Story):
-    def __init__(self, spec: str = "", cursor: str = "", **payload: Any) -> None:
-        super().__init__(TEXT.format(spec=spec, cursor=cursor), **payload)
+    def __init__(
+        self, spec: str = "", cursor: str = "", *, policy: str = "", **payload: Any
+    ) -> None:
+        super().__init__(TEXT.format(spec=spec, cursor=cursor, policy=policy), **payload)
         self._frames = 0
 
     @property

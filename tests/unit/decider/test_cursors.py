@@ -2,6 +2,7 @@
 
 import pytest
 
+from noetl.decider import requests
 from noetl.decider.frames import frames_at_once, row_concurrency
 from noetl.domain.events.values import Failure
 from tests.unit.decider.cursor_story import CursorStory
@@ -145,6 +146,61 @@ def test_a_failed_row_makes_the_loop_partial_which_is_success() -> None:
     told.come_back_empty(told.dispatch())
     (done,) = told.of("loop.done")
     assert (done.status, done.error, done.stats.failed) == ("partial", None, 1)
+    assert told.open == ["after"]
+
+
+SLOW = Failure(kind="timeout", message="slow")
+
+
+@pytest.mark.parametrize("policy", ["failure: fail_fast", "failure: {mode: fail_fast}"])
+def test_of_a_cursor_that_is_to_fail_fast_the_first_failed_row_fails_the_step(policy: str) -> None:
+    told = CursorStory(TWO_SLOTS, policy=policy)
+    frame, other = told.dispatch(), told.dispatch()
+    told.start(frame, ["a", "b"])
+    told.start(other, ["c"])
+    told.commit_rows(frame, ["a", None], failed_rows=1, row_error=SLOW)
+    assert not told.may_claim
+    assert not told.of("loop.done")
+    told.commit_rows(other, ["c"])  # what was claimed is worked on to its end
+    (done,) = told.of("loop.done")
+    assert (done.status, done.error, done.stats.succeeded) == ("failed", SLOW, 2)
+    assert told.of("step.exit")[0].status == "FAILED"
+
+
+def test_a_retry_of_a_cursor_that_failed_fast_claims_on() -> None:
+    told = CursorStory(TWO_SLOTS, policy="failure: fail_fast")
+    frame = told.dispatch()
+    told.start(frame, ["a", "b"])
+    told.commit_rows(frame, ["a", None], failed_rows=1, row_error=SLOW)
+    told.tell(*requests.retry(told.state, told.plan.playbook, None, None))
+    again = told.dispatch()
+    told.start(again, ["c"])
+    told.commit_rows(again, ["c"])
+    told.come_back_empty(told.dispatch())
+    done = told.of("loop.done")[-1]
+    assert (done.status, done.error, done.stats.failed) == ("partial", None, 1)
+
+
+def test_a_loop_of_which_every_row_failed_has_failed() -> None:
+    told = CursorStory(TWO_SLOTS)
+    for rows in (["a", "b"], ["c"]):
+        frame = told.dispatch()
+        told.start(frame, rows)
+        told.commit_rows(frame, [None] * len(rows), failed_rows=len(rows), row_error=SLOW)
+        assert told.may_claim
+    told.come_back_empty(told.dispatch())
+    (done,) = told.of("loop.done")
+    assert (done.status, done.error, done.stats.failed) == ("failed", SLOW, 3)
+
+
+def test_an_author_may_want_to_go_on_even_if_every_row_failed() -> None:
+    told = CursorStory(TWO_SLOTS, policy="failure: continue")
+    frame = told.dispatch()
+    told.start(frame, ["a"])
+    told.commit_rows(frame, [None], failed_rows=1, row_error=SLOW)
+    told.come_back_empty(told.dispatch())
+    (done,) = told.of("loop.done")
+    assert (done.status, done.error) == ("partial", None)
     assert told.open == ["after"]
 
 

@@ -144,7 +144,7 @@ def unfinished(work: LoopWork, window: Window) -> Unfinished | None:
 def taken_up(work: LoopWork, before: LoopWork) -> None:
     """A person's retry: what ended well stays, and everything else goes out again.
 
-    Rows of a cursor that failed are among what ended: the loop did not fail by them.
+    Rows of a cursor that failed are among what ended: only new claims can bring more.
     """
     is_kept = work.mode == "cursor"
     work.outputs = [output for output in before.outputs if is_kept or not output.rows_failed]
@@ -157,7 +157,8 @@ def taken_up(work: LoopWork, before: LoopWork) -> None:
     work.returned = list(before.returned)
     if is_kept:
         work.total, work.rows_failed = before.total, before.rows_failed
-        work.row_error = before.row_error
+        was_stopped = before.policy.get("failure") == "fail_fast"  # and is to go on now
+        work.row_error = None if was_stopped else before.row_error
     work.next_index, work.next_ordinal = before.next_index, before.next_ordinal
     work.rows_broken = sum(output.rows_broken for output in work.outputs)
 

@@ -83,6 +83,7 @@ class AdmitRule(msgspec.Struct, frozen=True, kw_only=True):
 class StepPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     admit: tuple[AdmitRule, ...] = ()
     failure: FailureMode = "fail_fast"
+    is_failure_given: bool = False  # kept of cursors, which go on unless their author said more
     lifecycle: dict[str, Any] = {}
     emit: dict[str, Any] = {}
 

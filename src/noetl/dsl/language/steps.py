@@ -72,7 +72,10 @@ STEP_POLICY = Record(
     words="policy of a step",
     keys={
         "admit": Key(record("admit"), "Whether the step may run."),
-        "failure": Key(record("failure"), "What a failed row means for the step."),
+        "failure": Key(
+            either(choice("fail_fast", "continue"), record("failure")),
+            "What a failed row means for the step.",
+        ),
         "lifecycle": Key(MAP, "Kept as written."),
         "emit": Key(MAP, "Kept as written."),
     },
