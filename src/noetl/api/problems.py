@@ -17,7 +17,6 @@ from noetl.kernel.errors import (
     EventInvalid,
     ExecutionNotFound,
     FrameNotFound,
-    FrameAlreadyTerminal,
     HomeInUse,
     InvariantBroken,
     KeyReused,
@@ -113,7 +112,7 @@ def of_error(error: NoETLError, instance: str) -> Response:
         retryable=error.retryable,
         problems=error.problems if isinstance(error, PlaybookInvalid) else (),
         facts=dict(vars(error)) if isinstance(error, ObjectError) else {},
-        terminal_event_id=error.terminal_event_id if isinstance(error, FrameAlreadyTerminal) else None,
+        terminal_event_id=getattr(error, "terminal_event_id", None),
     )
     return _response(problem)
 
