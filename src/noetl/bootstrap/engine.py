@@ -10,6 +10,7 @@ import msgspec
 from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap import collector
 from noetl.bootstrap.background import in_background
 from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.home import Home
@@ -115,6 +116,7 @@ async def open_engine(
         )
         await stack.enter_async_context(in_background(keep_swept(platform.results, engine.clock)))
         await stack.enter_async_context(in_background(materialize(engine.coordinator, platform)))
+        collector.settle()
         yield engine
 
 

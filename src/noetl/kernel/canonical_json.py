@@ -59,10 +59,12 @@ def _is_surely_plain(value: Any) -> bool:
     level: list[Any] = [value]
     for _ in range(DEPTH_MAX):
         inside: list[Any] = []
+        before: Any = None
         for part in level:
             kind = type(part)
-            if kind in _ALWAYS_PLAIN or (kind is str and part.isascii()):
+            if part is before or kind in _ALWAYS_PLAIN or (kind is str and part.isascii()):
                 continue
+            before = part  # the body of a response stands there twice
             if kind is list:
                 inside += part
             elif kind is dict and _has_plain_keys(part):

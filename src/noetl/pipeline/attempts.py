@@ -13,7 +13,7 @@ from noetl.pipeline.cycle import Cycle, Tried
 from noetl.pipeline.effects import Effects
 from noetl.pipeline.failures import EXPECTED, failure_of
 from noetl.pipeline.job import Hold, Job
-from noetl.pipeline.plan import TaskPlan
+from noetl.pipeline.plan import WORKBOOK, TaskPlan
 from noetl.pipeline.preparation import Preparation
 from noetl.pipeline.sensitive import secrets_in
 from noetl.pipeline.sight import Sight
@@ -37,7 +37,7 @@ class Attempts:
         self._sight = sight
         self._effects = effects
         self._preparation = Preparation(workshop, job, sight)
-        self._tables = HandedTables(job, workshop.contents.store, sight.secrets)
+        self._tables: HandedTables | None = None  # made for the first one that is given
 
     async def input(self, cycle: Cycle, attempt: int) -> Mapping[str, Any]:
         """What rules may look at when the task itself is not run again."""
@@ -50,13 +50,18 @@ class Attempts:
         given: Mapping[str, Any] = {}
         self._sight.renew()
         try:
-            plan = cycle.plan = await self._preparation.plan(cycle, attempt)
-            given = await self._preparation.input(plan, attempt)
+            if cycle.plan.kind == WORKBOOK:
+                cycle.plan = await self._preparation.plan(cycle, attempt)
+            plan = cycle.plan
+            given = plan.input_fixed
+            if not plan.is_input_fixed:
+                given = await self._preparation.input(plan, attempt)
             call = await self._preparation.call(cycle, plan, attempt, given)
             result = await self._fired(cycle, call, hold)
             is_plain = result.table is None and result.stored is None
-            value = result.value if is_plain else await self._tables.value(result)
-            self._remember(plan, value)
+            value = result.value if is_plain else await self._handed().value(result)
+            if plan.kind == _GIVES_SECRETS:
+                self._sight.secrets.add(secrets_in(value))
             if is_plain:
                 check_plain(value, plan.name)
         except EXPECTED as error:
@@ -72,11 +77,17 @@ class Attempts:
     @property
     def has_tables(self) -> bool:
         """Whether a task has given a table."""
-        return self._tables.has_any
+        return self._tables is not None
 
     async def stored(self, cycle: Cycle, tried: Tried) -> Tried:
         """With its table, if it gave one, in the store. Raises StoreUnavailable."""
-        return await self._tables.stored(cycle, tried)
+        return await self._handed().stored(cycle, tried)
+
+    def _handed(self) -> HandedTables:
+        if self._tables is None:
+            store = self._workshop.contents.store
+            self._tables = HandedTables(self._job, store, self._sight.secrets)
+        return self._tables
 
     async def _fired(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:
         tool = self._workshop.tools.get(call.kind)
@@ -95,10 +106,6 @@ class Attempts:
             return await run_tool(tool, call)
         finally:
             await hold.unpark()
-
-    def _remember(self, plan: TaskPlan, value: Any) -> None:
-        if plan.kind == _GIVES_SECRETS:
-            self._sight.secrets.add(secrets_in(value))
 
     def _doubt_credentials(self, plan: TaskPlan, error: Exception) -> None:
         """The target refused what we know: it may have been changed since it was looked up."""

@@ -1,6 +1,5 @@
 """Effects of one row: what an earlier holder recorded, what is in doubt, what must be recorded."""
 
-from collections import Counter
 from typing import Final
 
 from noetl.domain.work import Call
@@ -40,7 +39,7 @@ class Effects:
         self.adopted: list[str] = []
         self.repeated: list[str] = []
         self.in_doubt: list[str] = []
-        self.outcomes: Counter[tuple[str, str]] = Counter()  # what became of effects, and whose
+        self.outcomes: dict[tuple[str, str], int] = {}  # what became of effects, and whose
         self._has_begun = False
         self._journal = journal
         self._recorded = job.journal
@@ -69,7 +68,7 @@ class Effects:
             self.repeated.append(cycle.key)
         self._is_doubtful = False
         self.fired += 1
-        self.outcomes[cycle.note, cycle.plan.kind] += 1
+        self._count(cycle.note, cycle)
 
     def tried(self, cycle: Cycle, tries: int) -> None:
         """It will be tried again: whoever comes next goes on counting."""
@@ -86,14 +85,18 @@ class Effects:
             self.fired += 1
         lists = {IN_DOUBT: self.in_doubt, ADOPTED: self.adopted, REPEATED: self.repeated}
         lists[outcome].append(cycle.key)
-        self.outcomes[outcome, cycle.plan.kind] += 1
+        self._count(outcome, cycle)
+
+    def _count(self, outcome: str, cycle: Cycle) -> None:
+        whose = (outcome, cycle.plan.kind)
+        self.outcomes[whose] = self.outcomes.get(whose, 0) + 1
 
     def _admit(self, cycle: Cycle) -> None:
         if not cycle.is_refused and not (self._is_doubtful and cycle.plan.effects == AT_MOST_ONCE):
             return
         if not cycle.is_refused:
             self.in_doubt.append(cycle.key)
-            self.outcomes[IN_DOUBT, cycle.plan.kind] += 1
+            self._count(IN_DOUBT, cycle)
         cycle.is_refused, self._is_doubtful = True, False
         message = (
             f"an earlier worker may have run {cycle.plan.name} ({cycle.key}) before it was lost,"

@@ -1,8 +1,9 @@
 """One row of work, and what became of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.values import Failure, Result
@@ -16,8 +17,7 @@ from noetl.templates.places import Frame, Iteration
 RowStatus = Literal["ok", "failed", "break"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A step's tasks over one set of names: a whole command, or one row of a frame."""
 
     scope: Scope
@@ -28,7 +28,7 @@ class Job:
     ctx: Mapping[str, Any]  # the facts' own, and what earlier rows of a sequential loop wrote
     iteration: Iteration | None = None  # None: not in a loop, or a whole frame at once
     frame: Frame | None = None
-    journal: Mapping[tuple[str, int], Call] = field(default_factory=dict)  # by (task, run)
+    journal: Mapping[tuple[str, int], Call] = {}  # by (task, run)
     attempt: int = 1  # which holder of the work this is
     has_predecessor: bool = False  # an earlier holder may have fired what is not recorded
     command_id: CommandId | None = None
@@ -70,8 +70,7 @@ class Job:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowResult:
+class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     """How the row ended. `value` is a PipelineResult for a list of tasks, else the tool's own.
 
     Nothing in it shows a secret that the row has used, and all of it is plain data.
@@ -82,15 +81,15 @@ class RowResult:
     recorded: Result | None = None  # the value as its call was recorded; None: it was not
     parent: str | None = None  # of a whole pipeline: the name of its last task's result
     error: Failure | None = None
-    writes: Mapping[str, Any] = field(default_factory=dict)  # `ctx` paths without the prefix
+    writes: Mapping[str, Any] = {}  # `ctx` paths without the prefix
     emitted: tuple[BusinessObjectChanged, ...] = ()
     calls: tuple[Call, ...] = ()  # those that the journal has not recorded
-    task_ms: Mapping[str, int] = field(default_factory=dict)
+    task_ms: Mapping[str, int] = {}
     fired: int = 0  # effects, the repeated ones included
     adopted: tuple[str, ...] = ()  # effects that were taken from the journal
     repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt
     in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
-    outcomes: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by state and tool
+    outcomes: Mapping[tuple[str, str], int] = {}  # by state and tool
 
 
 class Journal(Protocol):

@@ -1,8 +1,9 @@
 """The names that a row's templates see, kept current while tasks end and `set` writes."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+import msgspec
 
 from noetl.domain.execution.names import WRITES_BYTES_MAX, all_assigned, assigned
 from noetl.domain.playbook.loop import ITERATOR
@@ -137,7 +138,7 @@ class Names:
         row, frame, fetched = self._job.iteration, self._job.frame, self._view.fetched
         if row is not None:
             if fetched:
-                row = replace(row, item=opened(row.item, fetched))
+                row = msgspec.structs.replace(row, item=opened(row.item, fetched))
             if frame is None:
                 return places.for_iteration(bindings, row)
             return places.for_frame_row(bindings, frame, row)
@@ -145,7 +146,7 @@ class Names:
             return bindings
         loop = self._job.step.loop
         if fetched:
-            frame = replace(frame, rows=opened(frame.rows, fetched))
+            frame = msgspec.structs.replace(frame, rows=opened(frame.rows, fetched))
         return places.for_frame(bindings, frame, ITERATOR if loop is None else loop.iterator)
 
 

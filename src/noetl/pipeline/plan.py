@@ -38,6 +38,7 @@ class TaskPlan:
     has_input_of_step: bool  # which has templates
     input_fixed: Mapping[str, Any]
     input_templated: Mapping[str, Any]  # without what comes from the step
+    is_input_fixed: bool  # nothing is rendered or added when its turn comes
     auth: tuple[Credential, ...]
     auth_inside: tuple[str, ...]  # parameters that name a credential of their own
     effects: Effects | None
@@ -128,6 +129,10 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
     parameters, code = _without_code(tool)
     given = {**tool.input, **step.input, **task.input}
     of_step = step.input.keys() - task.input.keys()
+    templated = {
+        key: value for key, value in given.items() if key not in of_step and has_template(value)
+    }
+    gets_item = tool.kind == "python" and not step.is_pipeline
     policy_set = [each.value for rule in task.policy.rules for each in rule.set]
     judged = [rule.when for rule in task.policy.rules] + policy_set
     judged += [each.value for each in task.set]
@@ -141,9 +146,8 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
         input_of_step=step.input,
         has_input_of_step=has_template(step.input),
         input_fixed={key: value for key, value in given.items() if not has_template(value)},
-        input_templated={
-            key: value for key, value in given.items() if key not in of_step and has_template(value)
-        },
+        input_templated=templated,
+        is_input_fixed=not templated and not has_template(step.input) and not gets_item,
         auth=task.auth or tool.auth,
         auth_inside=_WITH_CREDENTIALS_INSIDE.get(tool.kind, ()),
         effects=task.effects or tool.effects,

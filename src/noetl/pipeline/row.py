@@ -271,7 +271,7 @@ class Row:
             parent=self._parent(self._last) if self._job.is_whole_step else None,
             error=None if failure is None else self._scrubbed(failure),
             writes=scrub(self._sight.names.writes),
-            emitted=tuple(self._scrubbed_changes(self._emitted)),
+            emitted=tuple(self._scrubbed_changes(self._emitted)) if self._emitted else (),
             calls=tuple(effects.pending),
             task_ms=self._task_ms,
             fired=effects.fired,

@@ -5,9 +5,10 @@ it, and nobody encodes it again.
 """
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from noetl.domain.events.values import ResultReference
 from noetl.pipeline.cycle import Cycle, Tried
@@ -29,18 +30,16 @@ if TYPE_CHECKING:
 class HandedTables:
     """The tables of one row."""
 
-    __slots__ = ("_folder", "_job", "_secrets", "_store", "has_any")
+    __slots__ = ("_folder", "_job", "_secrets", "_store")
 
     def __init__(self, job: Job, store: ResultStore, secrets: SecretsSeen) -> None:
         self._job = job
         self._store = store
         self._secrets = secrets
         self._folder: Path | None = None
-        self.has_any = False
 
     async def value(self, result: ToolResult) -> Any:
         """The table that the call gave. The file is gone after this, what is in it is not."""
-        self.has_any = True
         if result.stored is not None:
             return await self._in_parts(result.stored)
         table = result.table
@@ -89,7 +88,9 @@ class HandedTables:
         rows.reference = reference
         outcome = tried.outcome
         result = referred_result({VALUE: value}, reference, outcome.status)
-        return tried._replace(outcome=replace(outcome, result=stored_result(result, value)))
+        return tried._replace(
+            outcome=msgspec.structs.replace(outcome, result=stored_result(result, value))
+        )
 
 
 def _opened(path: Path) -> "StoredTable":

@@ -60,6 +60,22 @@ def frame_content(outcomes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {ROWS: [{name: row.get(name) for name in ROW_FIELDS} for row in outcomes]}
 
 
+def content_of_outcomes(outcomes: Iterable[RowOutcome]) -> dict[str, Any]:
+    """The same for outcomes at hand: their values are plain, and are not copied to become so."""
+    return {
+        ROWS: [
+            {
+                "index": row.index,
+                "status": row.status,
+                "value": row.value,
+                "error": None if row.error is None else msgspec.to_builtins(row.error),
+                "writes": row.writes or None,
+            }
+            for row in outcomes
+        ]
+    }
+
+
 def outcomes_of(rows: Iterable[Mapping[str, Any]]) -> list[RowOutcome]:
     """Rows as they were before every one of them got every field."""
     said = [{name: part for name, part in row.items() if part is not None} for row in rows]

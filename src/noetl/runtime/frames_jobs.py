@@ -1,7 +1,8 @@
 """The rows of a frame as jobs of the interpreter."""
 
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from noetl.domain.playbook.loop import Loop
 from noetl.domain.playbook.model import Playbook
@@ -66,7 +67,7 @@ class FrameJobs:
         if not is_told:
             return result
         left = {key: count for key, count in result.outcomes.items() if key[0] != ADOPTED}
-        return replace(result, adopted=(), outcomes=left)
+        return msgspec.structs.replace(result, adopted=(), outcomes=left)
 
     def _job(self, index: int, ctx: dict[str, Any], iteration: Iteration | None) -> Job:
         work = self.work

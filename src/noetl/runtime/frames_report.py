@@ -12,7 +12,7 @@ from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import WorkerId
 from noetl.pipeline.job import RowResult
-from noetl.results.dataset import frame_content
+from noetl.results.dataset import content_of_outcomes
 from noetl.results.store import ResultStore
 from noetl.templates.layered import plain_result
 
@@ -86,7 +86,7 @@ async def staged_as(name: ResultName, outcomes: list[RowOutcome], results: Resul
     shown = shown_of(outcomes)
     if len(shown) == len(outcomes):
         return Output(None, shown)
-    content = frame_content(msgspec.to_builtins(outcomes))
+    content = content_of_outcomes(outcomes)
     reference = await results.stage_rows(name, content)
     return Output(msgspec.structs.replace(reference, row_count=len(outcomes)), shown)
 

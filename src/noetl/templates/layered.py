@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from noetl.domain.events.values import Result
 from noetl.templates.lookup import MISSING, Lookup, look_up
 from noetl.templates.reference import Reference
@@ -97,8 +99,7 @@ class StoredResult:
     recorded: Result | None = None  # as it is recorded: what is stored is not stored again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a piece of work ended: the envelope around its result."""
 
     result: Any = None

@@ -7,6 +7,8 @@ playbook wrote, its steps and its workload; merely handy names (`path`, …) giv
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from noetl.domain.work import RunFacts
 from noetl.kernel.ids import ExecutionId
 from noetl.templates.bindings import Bindings, Names
@@ -61,39 +63,36 @@ class Known:
     keychain: Names = field(default_factory=dict)  # fields are Secrets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Iteration:
+class Iteration(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a loop."""
 
     iterator: str
     item: Any
     index: int  # from 0
     total: int | None = None  # a cursor does not know
-    writes: Names = field(default_factory=dict)  # what `set: iter.x` wrote
+    writes: Names = {}  # what `set: iter.x` wrote
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that are worked on together."""
 
     index: int
     base_index: int = 0  # of its first row
     rows: Any = None  # a list, or a reference to one
     row_count: int = 0
-    policy: Names = field(default_factory=dict)
+    policy: Names = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a pipeline that is about to be rendered."""
 
     name: str
     attempt: int = 1
-    done: Names = field(default_factory=dict)  # results of earlier tasks, in order
+    done: Names = {}  # results of earlier tasks, in order
     previous: Outcome | None = None
     succeeded: Any = None  # the result of the last task that did
-    bare: Names = field(default_factory=dict)  # what task-level `set` wrote
-    input: Names = field(default_factory=dict)  # rendered: template names for the tool's own fields
+    bare: Names = {}  # what task-level `set` wrote
+    input: Names = {}  # rendered: template names for the tool's own fields
 
 
 def for_workload(run: Run) -> Bindings:

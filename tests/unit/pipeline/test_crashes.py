@@ -1,11 +1,11 @@
 """Whenever a holder dies, the next one fires what is missing, and doubts one effect at most."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noetl.domain.work import Call
 from noetl.kernel.errors import ClaimLost

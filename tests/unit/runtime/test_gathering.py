@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from noetl.domain.events.values import ResultReference
+from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.results.dataset import DatasetManifest, frame_content
+from noetl.results.dataset import DatasetManifest, content_of_outcomes, frame_content
 from noetl.runtime.frames_report import output_name
 from noetl.testing.desk_words import ended
 from tests.unit.runtime.desk_scene import WORKER, Scene
@@ -128,3 +128,13 @@ async def test_a_frame_that_cannot_be_read_fails_the_execution_in_words(scene: S
     assert ending is not None
     assert ending.error is not None
     assert (ending.status, ending.error.kind) == ("FAILED", "missing_reference")
+
+
+def test_outcomes_at_hand_are_the_rows_that_their_plain_form_is() -> None:
+    failure = Failure(kind="timeout", message="too slow", retryable=True, detail={"http": {"a": 1}})
+    rows = [
+        RowOutcome(index=0, status="ok", value={"a": [1, None]}, writes={"x": 1}),
+        RowOutcome(index=1, status="break"),
+        RowOutcome(index=2, status="failed", value={}, error=failure),
+    ]
+    assert content_of_outcomes(rows) == frame_content(msgspec.to_builtins(rows))
