@@ -22,10 +22,15 @@ async def sweep(coordinator: Coordinator, home: Path, now_seconds: float) -> Non
     work, journals = home / "work", home / "journals"
     ended: asyncio.Queue[Path] = asyncio.Queue()
 
+    def has_failed_rows(execution: ExecutionId) -> bool:
+        """A retry of a loop runs rows again that failed, and asks what they had done."""
+        running = coordinator.running.get(execution)
+        return running is not None and bool(running.state.kept_loops)
+
     def look(execution: ExecutionId, events: Sequence[SealedEvent]) -> None:
         if isinstance(events[-1].event, (PlaybookCompleted, ExecutionCancelled)):
             ended.put_nowait(work / execution)
-        if isinstance(events[-1].event, PlaybookCompleted):
+        if isinstance(events[-1].event, PlaybookCompleted) and not has_failed_rows(execution):
             ended.put_nowait(journals / execution)
 
     coordinator.listeners.append(look)

@@ -29,7 +29,8 @@ from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX
 from noetl.runtime.effect_entries import EffectEntry, counted
-from noetl.runtime.executions import Executions, ExecutionView, LoopProgress
+from noetl.runtime.executions import Executions, ExecutionView
+from noetl.runtime.loop_progress import LoopProgress
 from noetl.runtime.projector import Projector
 
 STEPS_EVENTS_MAX = 20_000
@@ -107,7 +108,7 @@ def show(execution: ExecutionId, as_json: bool) -> None:
             "parent": view.parent_execution_id,
             "steps": ", ".join(f"{name} {status.lower()}" for name, status in steps.items())
             or None,
-            **{f"loop {each.step}": _loop(each) for each in view.loop_progress},
+            **{_loop_name(each): _loop(each) for each in view.loop_progress},
             **_why(view),
         }
     )
@@ -198,10 +199,14 @@ def _spent(view: ExecutionView) -> str | None:
     return None if view.duration_seconds is None else seconds_shown(view.duration_seconds)
 
 
+def _loop_name(loop: LoopProgress) -> str:
+    return f"loop {loop.step}" if loop.visit == 1 else f"loop {loop.step}, visit {loop.visit}"
+
+
 def _loop(loop: LoopProgress) -> str:
     total = "" if loop.total is None else f" of {loop.total:,}"
-    visit = "" if loop.visit == 1 else f", visit {loop.visit}"
-    return f"{loop.done + loop.failed:,}{total} rows, {loop.failed:,} failed ({loop.mode}{visit})"
+    skipped = f", {loop.skipped:,} not run" if loop.skipped else ""
+    return f"{loop.done + loop.failed:,}{total} rows, {loop.failed:,} failed{skipped} ({loop.mode})"
 
 
 def _next(view: ExecutionView) -> list[str]:

@@ -27,7 +27,24 @@ def next_window(work: LoopWork) -> Window | None:
     if work.mode == "cursor":
         return Window(work.next_index, 0) if may_claim(work) else None
     left = work.total - work.next_index
-    return Window(work.next_index, min(frame_rows(work), left)) if left > 0 else None
+    return Window(work.next_index, _next_rows(work, left)) if left > 0 else None
+
+
+def _next_rows(work: LoopWork, left: int) -> int:
+    """The last frames share what is left, so that none of them runs on alone; few rows are shared
+    by all frames that may be out. There are no more frames for that than there would be anyway."""
+    rows = frame_rows(work)
+    if work.mode != "parallel" or "max_rows" in work.policy:
+        return min(rows, left)
+    at_once = frames_at_once(work)
+    if work.total > ROWS_MIN or "row_concurrency" in work.policy:  # else they are one frame
+        rows = min(rows, _parts(work.total, at_once))
+    frames = _parts(left, rows)
+    return rows if frames > at_once else _parts(left, frames)
+
+
+def _parts(rows: int, size: int) -> int:
+    return -(-rows // size)
 
 
 def ordinal_of(work: LoopWork, window: Window) -> int:
@@ -49,6 +66,7 @@ def frames_at_once(work: LoopWork) -> int:
 
 
 def row_concurrency(work: LoopWork) -> int:
+    """Rows at once within the frame that was handed out last."""
     in_flight = int(work.policy.get("max_in_flight", 1))
     given = work.policy.get("row_concurrency")
     if work.mode == "fanout":
@@ -57,8 +75,8 @@ def row_concurrency(work: LoopWork) -> int:
         return int(given or 1)
     if given is not None:
         return min(int(given), in_flight)
-    if work.total <= ROWS_MIN and "max_rows" not in work.policy:
-        return in_flight  # all of them are one frame
+    if len(work.out) <= 1 and next_window(work) is None:
+        return in_flight  # no other frame is out, and none will be
     return max(1, in_flight // frames_at_once(work))
 
 

@@ -67,13 +67,14 @@ def resume(state: ExecutionState) -> list[Decided]:
 def retry(
     state: ExecutionState, playbook: Playbook, step: StepName | None, reason: str | None
 ) -> list[Decided]:
-    """From the step that is named, else from every step that failed or was cancelled."""
+    """From the step that is named, else from every step that failed or was cancelled; when none
+    did, from the loops whose author lets rows fail, if some have."""
     execution = state.execution
     if execution.status == "PAUSED":
         raise StateRefuses(execution.execution_id, "is paused; resume it, or cancel it first")
     if execution.status not in TERMINAL:
         raise StateRefuses(execution.execution_id, "is still running; cancel it or wait")
-    names = _unfinished(state) if step is None else [step]
+    names = (_unfinished(state) or _with_failed_rows(state)) if step is None else [step]
     if not names and not state.tokens:
         raise StateRefuses(execution.execution_id, "has no failed step; name one: --from STEP")
     for name in names:
@@ -92,7 +93,7 @@ def _retried(
     before = state.steps.get(name)
     if before is None:
         return ExecutionRetried(step=name, visit=1, reason=reason, also=also)
-    is_same_visit = before.status in ("FAILED", "CANCELLED")
+    is_same_visit = before.status in ("FAILED", "CANCELLED") or name in state.kept_loops
     return ExecutionRetried(
         step=name,
         visit=before.visit if is_same_visit else before.visit + 1,
@@ -108,6 +109,11 @@ def _unfinished(state: ExecutionState) -> list[StepName]:
         for name, step in state.steps.items()
         if step.is_unhandled or step.status == "CANCELLED"
     ]
+
+
+def _with_failed_rows(state: ExecutionState) -> list[StepName]:
+    """Unless something that began after them waits to go on."""
+    return [] if state.tokens else list(state.kept_loops)
 
 
 def _refuse_if_over(state: ExecutionState, what: str) -> None:

@@ -21,6 +21,7 @@ from noetl.ports.projection_store import ProjectionStore
 from noetl.results.store import ResultStore
 from noetl.runtime.effect_entries import EffectEntry
 from noetl.runtime.effects import Ledger
+from noetl.runtime.loop_progress import LoopProgress, loops_told
 from noetl.runtime.replay import Replay, ReplayRequest
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
@@ -34,15 +35,6 @@ LOOPS_SHOWN_MAX = 100
 
 _EXECUTION = msgspec.json.Decoder(ExecutionRow)
 _LOOP = msgspec.json.Decoder(LoopRow)
-
-
-class LoopProgress(msgspec.Struct, frozen=True, kw_only=True):
-    step: StepName
-    visit: int
-    mode: str
-    total: int | None = None  # None: a cursor does not know
-    done: int = 0
-    failed: int = 0
 
 
 class ExecutionView(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +79,7 @@ class Executions:
 
     async def show(self, scope: Scope, execution: ExecutionId) -> ExecutionView:
         told = await self._told(scope, execution, FOLDED_EVENTS_MAX)
-        return _view(told.row, told.loops)
+        return _view(told.row, await loops_told(self._log, execution, told.loops))
 
     async def state(self, scope: Scope, execution: ExecutionId) -> ExecutionState:
         """Everything that is open, folded from the log."""
@@ -224,7 +216,7 @@ class Executions:
         return [_view(_EXECUTION.decode(record.canonical)) for record in records]
 
 
-def _view(row: ExecutionRow, loops: list[LoopRow] | None = None) -> ExecutionView:
+def _view(row: ExecutionRow, loops: list[LoopProgress] | None = None) -> ExecutionView:
     return ExecutionView(
         execution_id=row.execution_id,
         path=row.path,
@@ -238,18 +230,7 @@ def _view(row: ExecutionRow, loops: list[LoopRow] | None = None) -> ExecutionVie
         parent_execution_id=row.parent_execution_id,
         error=row.error,
         error_kind=row.error_kind,
-        loop_progress=[_progress(loop) for loop in loops or ()],
-    )
-
-
-def _progress(loop: LoopRow) -> LoopProgress:
-    return LoopProgress(
-        step=loop.step,
-        visit=loop.visit,
-        mode=loop.mode,
-        total=loop.total,
-        done=loop.done,
-        failed=loop.failed,
+        loop_progress=loops or [],
     )
 
 

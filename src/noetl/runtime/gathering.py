@@ -29,6 +29,9 @@ PREVIEW_BYTES_MAX = 4_096
 UNFINISHED = "unfinished"
 """What a loop that failed leaves: a retry takes it up, and only its end is the dataset."""
 
+RETRIED = "retried"
+"""What a retry makes of a loop that had ended but for some rows: the dataset's name is taken."""
+
 
 class Gathering:
     def __init__(self, results: ResultStore) -> None:
@@ -94,14 +97,15 @@ def _name(execution: ExecutionId, work: LoopWork, scope: Scope) -> DatasetName |
         step=work.step,
         visit=work.visit,
     )
-    if error_of(work) is None:
+    error = error_of(work)
+    if error is None and not work.has_dataset:
         return dataset
     return ResultName(
         tenant=dataset.tenant,
         project=dataset.project,
         execution_id=execution,
         step=work.step,
-        task=UNFINISHED,
+        task=RETRIED if error is None else UNFINISHED,
         run=work.attempt,
         visit=work.visit,
     )

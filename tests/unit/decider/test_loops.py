@@ -4,6 +4,9 @@ import pytest
 
 from noetl.decider.frames import frame_rows, next_window, row_concurrency
 from noetl.domain.events.values import Failure
+from noetl.domain.execution.state import Window
+from noetl.domain.execution.windows import put_out
+from noetl.kernel.ids import FrameId
 from noetl.testing.story import Story
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: story, path: tests/story}\n"
@@ -83,9 +86,58 @@ def test_rows_in_flight_stay_within_the_bound() -> None:
     assert row_concurrency(work) * 2 <= 7
 
 
+def handed_out(told: Story) -> list[tuple[int, int]]:
+    """The sizes of all frames and how many rows each has at once, two of them out at a time."""
+    work, frames = told.loop("each"), list[tuple[int, int]]()
+    while (window := next_window(work)) is not None:
+        name = FrameId(f"f{len(frames)}")
+        put_out(work, name, window, len(frames))
+        frames.append((window.rows, row_concurrency(work)))
+        if len(work.out) == 2:
+            del work.out[next(iter(work.out))]
+    return frames
+
+
 def test_rows_that_are_one_frame_have_all_of_the_bound() -> None:
     told = looping("parallel", ", max_in_flight: 7", items=list(range(50)))
-    assert row_concurrency(told.loop("each")) == 7
+    assert handed_out(told) == [(50, 7)]
+
+
+def test_few_rows_are_shared_by_the_frames_that_may_be_out() -> None:
+    told = looping("parallel", ", max_in_flight: 8", items=list(range(60)))
+    assert handed_out(told) == [(30, 4), (30, 4)]
+    one_by_one = ", max_in_flight: 8, frame: {row_concurrency: 1}"
+    assert next_window(looping("parallel", one_by_one, items=[0] * 20).loop("each")) == Window(0, 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (101, [50, 26, 25]),
+        (149, [50, 50, 49]),
+        (1_000, [50] * 20),
+        (1_010, [50] * 19 + [30, 30]),
+        (10_001, [50] * 199 + [26, 25]),
+    ],
+)
+def test_the_last_frames_share_what_is_left_and_are_no_more_for_that(
+    rows: int, sizes: list[int]
+) -> None:
+    told = looping("parallel", ", max_in_flight: 8", items=[0] * rows)
+    assert [size for size, _ in handed_out(told)] == sizes
+
+
+def test_a_frame_that_is_alone_has_all_of_the_bound() -> None:
+    told = looping("parallel", ", max_in_flight: 8", items=list(range(60)))
+    work = told.loop("each")
+    work.next_index, work.returned = 60, [Window(10, 20)]  # the rest was done before
+    assert handed_out(told) == [(20, 8)]
+
+
+def test_the_author_s_size_of_frames_stands() -> None:
+    sized = ", max_in_flight: 8, frame: {max_rows: 50}"
+    told = looping("parallel", sized, items=list(range(60)))
+    assert handed_out(told) == [(50, 4), (10, 4)]
 
 
 def test_frames_grow_with_what_the_last_one_took() -> None:

@@ -175,7 +175,7 @@ def test_every_field_has_something_in_it() -> None:
     assert untouched(state, ExecutionState()) == set()
     assert untouched(state.run, RunState()) == {"catalog_id"}  # comes with the envelope
     empty = LoopWork(loop_id=LOOP, step=STEP, visit=1, mode="parallel", total=9)
-    same = {"loop_id", "step", "visit", "mode", "total", "cursor", "shards"}
+    same = {"loop_id", "step", "visit", "mode", "total", "cursor", "shards", "has_dataset"}
     assert untouched(state.loop_work[LOOP], empty) == same
     assert untouched(state.loop_work[CLAIMING].cursor, CursorWork()) == set()
     assert [*state.loop_work[FANNED].shards.values()] == [Shard(attempt=1, has_failed=True)]

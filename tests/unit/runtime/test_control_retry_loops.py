@@ -8,7 +8,7 @@ import pytest
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.fold import fold
 from noetl.domain.work import FrameReport, FrameWork, RowOutcome, Work
-from noetl.kernel.ids import StepName
+from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.testing.desk_words import ROWS, claim_of, ended, failed
 from tests.unit.runtime.desk_scene import WORKER, Scene
@@ -150,3 +150,46 @@ async def test_a_loop_that_had_succeeded_gets_a_new_visit(scene: Scene) -> None:
     works = await frames(scene)
     assert {(work.visit, work.visit_attempt, work.after) for work in works} == {(2, 1, ())}
     assert len(works) == 2
+
+
+CONTINUED = TWO_BY_TWO.replace(
+    "    loop:", "    spec: {policy: {failure: {mode: continue}}}\n    loop:"
+)
+
+
+async def with_one_row_that_failed(scene: Scene, execution: ExecutionId) -> FrameWork:
+    first, second = await frames(scene)
+    await scene.finish(first, "done")
+    await scene.report(with_a_failed_row(second, 3, rows=2))
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+    return second
+
+
+@pytest.mark.parametrize("step", [None, StepName("each")], ids=["by itself", "by name"])
+async def test_rows_that_were_let_fail_go_out_again_and_no_others(
+    scene: Scene, step: StepName | None
+) -> None:
+    execution = await scene.start(CONTINUED, count=4)
+    before = await with_one_row_that_failed(scene, execution)
+    scene.rebuild()
+
+    await scene.control.retry(DEFAULT_SCOPE, execution, step=step)
+
+    (again,) = await frames(scene)
+    assert (again.first_index, again.visit, again.visit_attempt) == (2, 1, 2)
+    assert again.after == (before.frame_id,)
+    assert [outcome.status for outcome in again.kept] == ["ok", "failed"]
+    await scene.finish(again, "again")
+    assert await results(scene, execution) == ["completed", "done", "done", "again", "again"]
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+async def test_a_loop_whose_rows_have_all_ended_well_by_a_retry_runs_anew(scene: Scene) -> None:
+    execution = await scene.start(CONTINUED, count=4)
+    await with_one_row_that_failed(scene, execution)
+    await scene.control.retry(DEFAULT_SCOPE, execution)
+    assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+    await scene.control.retry(DEFAULT_SCOPE, execution, step=StepName("each"))
+
+    assert {(work.visit, work.visit_attempt) for work in await frames(scene)} == {(2, 1)}

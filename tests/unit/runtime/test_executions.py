@@ -14,7 +14,8 @@ from noetl.kernel.errors import ExecutionNotFound, RequestInvalid
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE, Scope
 from noetl.pipeline.payloads import as_reference
-from noetl.runtime.executions import FOLDED_EVENTS_MAX, Executions, LoopProgress
+from noetl.runtime.executions import FOLDED_EVENTS_MAX, Executions
+from noetl.runtime.loop_progress import LoopProgress
 from noetl.runtime.projector import Projector
 from noetl.templates.recorded import referred_result
 from noetl.testing.histories import History, begin, command_cycle, loop_of_frames

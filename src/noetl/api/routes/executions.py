@@ -15,8 +15,9 @@ from noetl.domain.log import StoredEvent
 from noetl.domain.playbook.wording import choices, shown
 from noetl.kernel.instant import Instant
 from noetl.runtime.effect_entries import EffectCounts, EffectEntry, counted
-from noetl.runtime.executions import ExecutionView, LoopProgress, Outcome
+from noetl.runtime.executions import ExecutionView, Outcome
 from noetl.runtime.explain import explain
+from noetl.runtime.loop_progress import LoopProgress
 from noetl.runtime.seats import why_nobody
 
 STATUSES: tuple[str, ...] = get_args(ExecutionStatus)

@@ -178,12 +178,18 @@ def done(fold: Accumulator, event: LoopDone, envelope: Envelope) -> None:
     if event.result is not None:
         fold.note_reference(event.result.reference)
     work = fold.state.loop_work.pop(event.loop_id, None)
-    if work is not None and work.stage_id is not None and event.error is not None:
-        fold.state.kept_loops[event.step] = work  # the visit may be tried again
+    if work is not None and work.stage_id is not None and _may_be_tried_again(work, event):
+        work.has_dataset = work.has_dataset or event.error is None
+        fold.state.kept_loops[event.step] = work
     fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
     ended = StepOutcome(result=event.result, error=event.error, loop_length=event.stats.total)
     work_ended(fold, event.step, event.visit, ended)
     fold.retire("loops", row)
+
+
+def _may_be_tried_again(work: LoopWork, event: LoopDone) -> bool:
+    """It failed, or some rows did and the author let them; those of a cursor are the cursor's."""
+    return event.error is not None or (work.rows_failed > 0 and work.mode != "cursor")
 
 
 def _is_over(fold: Accumulator, envelope: Envelope) -> bool:

@@ -167,6 +167,7 @@ class LoopWork(msgspec.Struct, kw_only=True):
     job: dict[str, Any] | None = None  # the last time, as `stage.engine` has it
     cursor: CursorWork = msgspec.field(default_factory=CursorWork)
     shards: dict[FrameId, Shard] = msgspec.field(default_factory=dict)  # of frames out
+    has_dataset: bool = False  # an earlier try ended well but for some rows: its name is taken
 
 
 def _no_chains() -> dict[str, Chain]:

@@ -155,6 +155,7 @@ def taken_up(work: LoopWork, before: LoopWork) -> None:
         *(_still_out(before, frame, window) for frame, window in before.out.items() if window.rows),
     ]
     work.returned = list(before.returned)
+    work.has_dataset = before.has_dataset
     if is_kept:
         work.total, work.rows_failed = before.total, before.rows_failed
         was_stopped = before.policy.get("failure") == "fail_fast"  # and is to go on now
