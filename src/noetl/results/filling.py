@@ -10,7 +10,9 @@ from collections.abc import AsyncIterator
 from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.result_name import parse_results
 from noetl.kernel.errors import (
+    NameInvalid,
     ObjectDiffers,
+    ObjectKeyInvalid,
     ObjectMissing,
     PayloadCorrupt,
     PayloadMissing,
@@ -25,14 +27,23 @@ PRESENT = "present"
 MISSING = "missing"
 DAMAGED = "damaged"
 FILLED = ("filled_memory", "filled_shared_memory", "filled_disk", "filled_replica")
-OUTCOMES = (PRESENT, *FILLED, MISSING, DAMAGED)
+MALFORMED = "malformed"
+"""A name that leads to no object: what the log has it has, and nobody waits for it."""
+OUTCOMES = (PRESENT, *FILLED, MISSING, DAMAGED, MALFORMED)
 
 
 async def fill(store: ResultStore, scope: Scope, reference: ResultReference) -> str:
-    """One of OUTCOMES. Raises NameInvalid, StoreUnavailable.
+    """One of OUTCOMES. Raises StoreUnavailable.
 
     What is there with another length is damaged: it is told, and its repair is for people.
     """
+    try:
+        return await _fill(store, scope, reference)
+    except (NameInvalid, ObjectKeyInvalid):
+        return MALFORMED
+
+
+async def _fill(store: ResultStore, scope: Scope, reference: ResultReference) -> str:
     name = parse_results(reference.uri)
     if name.scope != scope:
         return MISSING  # nobody fills in what belongs to others

@@ -23,7 +23,7 @@ from noetl.kernel.ids import EventId, ExecutionId
 from noetl.kernel.scope import Scope
 from noetl.ports.event_log import PAGE_EVENTS_MAX, EventLog
 from noetl.ports.projection_store import ProjectionStore
-from noetl.results.filling import DAMAGED, MISSING, fill
+from noetl.results.filling import DAMAGED, MALFORMED, MISSING, fill
 from noetl.results.store import ResultStore
 from noetl.results.within import named_within
 from noetl.runtime.log_cursor import load_cursor
@@ -84,7 +84,7 @@ class Materializer:
                     continue
                 again = msgspec.structs.replace(known, outcome=outcome)
                 records = [_noted(_newer(record, known.reference), again)]
-                if outcome not in LACKING:
+                if outcome not in (*LACKING, MALFORMED):
                     filled += 1
                     records += await self._inside(scope, record, known)
                 await self._projections.save(records)
@@ -115,6 +115,8 @@ class Materializer:
                 yield each, outcome
                 continue
             self._remember(each.uri)
+            if outcome == MALFORMED:
+                continue
             with suppress(PayloadError):  # damaged or unreadable: for verification to tell
                 pending += await named_within(self._results, scope, each)
 
