@@ -5,7 +5,14 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 
-from noetl.domain.events import CallDone, CallFailed, CommandClaimed, FrameCommitted
+from noetl.domain.events import (
+    CallDone,
+    CallFailed,
+    CommandClaimed,
+    FrameCommitted,
+    ShardDone,
+    ShardFailed,
+)
 from noetl.domain.log import SealedEvent
 from noetl.kernel.ids import CommandId, ExecutionId, StepName
 from noetl.runtime.effects import IN_DOUBT_KIND
@@ -33,7 +40,7 @@ class EffectsCounted:
             event = sealed.event
             if isinstance(event, (CallDone, CallFailed)):
                 self._call(execution, event)
-            elif isinstance(event, FrameCommitted):
+            elif isinstance(event, (FrameCommitted, ShardDone, ShardFailed)):
                 self._frame(event)
             elif isinstance(event, CommandClaimed):
                 self._adopted(execution, sealed.envelope.command_id)
@@ -56,7 +63,8 @@ class EffectsCounted:
             if call.effect is not None and call.error is None:
                 self._effects.labels("adopted", self._tool(execution, row.step, call.task)).inc()
 
-    def _frame(self, event: FrameCommitted) -> None:
+    def _frame(self, event: FrameCommitted | ShardDone | ShardFailed) -> None:
+        """A shard is a frame of one row, and may have fired before it failed."""
         by_tool = event.metrics.get("effects_by_tool")
         if not isinstance(by_tool, dict):
             by_tool = {UNKNOWN: _disjoint(event.metrics.get("effects"))}
