@@ -280,6 +280,12 @@ def spark_environment() -> dict[str, str]:
     return child_environment() | {name: os.environ[name] for name in kept if name in os.environ}
 
 
+def cloud_environment() -> dict[str, str]:
+    """Keys of buckets: for stores, and for nothing that code of playbooks can see."""
+    kept = ("AWS_", "GOOGLE_", "AZURE_")
+    return {name: value for name, value in os.environ.items() if name.startswith(kept)}
+
+
 def _nearest(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name.upper(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -14,6 +14,7 @@ class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: ExecutionId
     settings: Settings
     serve_seconds: float  # after that it ends what it works on and leaves
+    frames_at_once: int = 1
     base: str  # what relative paths in playbooks are relative to
 
     def __repr__(self) -> str:

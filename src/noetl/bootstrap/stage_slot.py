@@ -7,12 +7,14 @@ task: what is slow to open, and the process for code of playbooks, stays for the
 import asyncio
 import shutil
 import tempfile
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
+from noetl.adapters.system.chance import new_uuid
 from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
@@ -24,9 +26,6 @@ from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.ids import StageId, WorkerId
 from noetl.runtime.worker import Worker
 from noetl.spark.slots import Slot
-
-FRAMES_AT_ONCE = 1
-"""A slot works on one frame; its rows run side by side."""
 
 
 class SlotDone(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +40,7 @@ class _Workshop:
         self.settings = settings
         self.base = base
         self._stack = AsyncExitStack()
-        self._folder = Path(tempfile.mkdtemp(prefix="noetl-slot-"))
-        self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        self._folder = Path(tempfile.gettempdir()) / f"noetl-slot-{new_uuid()}"
 
     async def opened(self) -> Self:
         settings, stack = self.settings, self._stack
@@ -53,13 +51,14 @@ class _Workshop:
         stack.push_async_callback(self.far.close)
         return self
 
-    def tidy(self) -> None:
-        """Files of a stage end with it."""
-        for left in self._folder.iterdir():
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+    @contextmanager
+    def in_use(self) -> Iterator[FarTools]:
+        """Files of a stage end with it: nobody says when a Python worker ends."""
+        self._folder.mkdir(mode=0o700)
+        try:
+            yield self.far
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     async def close(self) -> None:
         await self._stack.aclose()
@@ -78,13 +77,12 @@ class _Bench:
     async def _serve(self, slot: Slot, task: SlotTask) -> SlotDone:
         workshop = await self._workshop_for(task)
         try:
-            done = await _serve(slot, task, workshop.far)
+            with workshop.in_use() as far:
+                return await _serve(slot, task, far)
         except BaseException:
             self._workshop = None  # who knows what state it is in
             await workshop.close()
             raise
-        workshop.tidy()
-        return done
 
     async def _workshop_for(self, task: SlotTask) -> _Workshop:
         """Another one for other settings."""
@@ -141,7 +139,7 @@ def _identity(slot: Slot, task: SlotTask, kinds: tuple[str, ...]) -> WorkerIdent
     return WorkerIdentity(
         worker_id=WorkerId(f"spark/{slot.stage_id}/{slot.number}"),
         boot_id=f"{slot.incarnation}",
-        slots=FRAMES_AT_ONCE,
+        slots=task.frames_at_once,
         tools=kinds,
         labels={"engine": "spark"},
         placement=task.settings.placement,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.settings import Settings, cloud_environment
 from noetl.bootstrap.slot_task import SlotTask
 from noetl.bootstrap.spark import is_java_found, spark_driver, spark_settings
+from noetl.bootstrap.store_keys import with_keys
 from noetl.decider.view import StageEngines
 from noetl.kernel.errors import SettingInvalid
 from noetl.kernel.instant import plus
@@ -95,6 +96,7 @@ class _Door:
             execution_id=order.execution_id,
             settings=_for_slots(settings),
             serve_seconds=SERVE_SECONDS,
+            frames_at_once=order.frames_per_slot,
             base=str(Path.cwd()),
         )
 
@@ -124,15 +126,16 @@ class _Door:
 
 
 def _for_slots(settings: Settings) -> Settings:
-    """What a slot has to know; keys stay where they are."""
+    """What a slot has to know: keys stay where they are, but for those of its store."""
     return msgspec.structs.replace(
         settings,
         home=str(Path(settings.home).resolve()),
+        payload_url=with_keys(settings.payload_url, cloud_environment()),
         secret_key=None,
         api_key=None,
         internal_key=None,
         spark_master="",
         spark_conf="",
         log_url="sqlite:",
-        python_processes=1,  # a slot works on one frame, and code runs in a process beside it
+        python_processes=1,  # there are as many slots as processors
     )

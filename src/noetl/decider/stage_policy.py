@@ -15,6 +15,9 @@ from noetl.templates.errors import TemplateFailed
 IN_FLIGHT_WAITING = 32
 """Rows at once when their tools mostly wait for others and the author set no bound."""
 
+ROWS_PER_SLOT = 16
+"""The same, in a slot of an engine."""
+
 NEEDS_A_ROW = "needs_a_row"
 """Of a cursor whose author said nothing of failed rows: some may fail, but not all of them."""
 
@@ -41,6 +44,8 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         if value is not None
     }
     failure = step.policy.failure
+    engine = engine_policy(view, step, loop, size)
+    is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
     if loop.mode == "sequential":
         policy |= {"max_in_flight": 1, "row_concurrency": 1}
     elif loop.mode == "cursor":
@@ -48,13 +53,19 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
         policy, failure = {**defaults, **policy}, _failure_of_cursor(step)
         if not step.policy.is_failure_given:
             policy[NEEDS_A_ROW] = True
+    elif engine and loop.mode == "parallel":
+        policy = _for_slots(policy, view.processors, 1 if is_busy else ROWS_PER_SLOT)
     elif "max_in_flight" not in policy:
-        is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
         policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
     if loop.mode == "fanout":
         policy |= fanout_policy(loop.fanout, bindings)
-    engine = engine_policy(view, step, loop, size)
     return {"failure": failure, **policy, **engine, "process": frame.process}
+
+
+def _for_slots(policy: dict[str, Any], slots: int, rows: int) -> dict[str, Any]:
+    """Every slot has a frame, and as many of its rows at once as a slot is good for."""
+    in_flight = policy.get("max_in_flight", slots * rows)
+    return {"row_concurrency": min(rows, in_flight), **policy, "max_in_flight": in_flight}
 
 
 def _failure_of_cursor(step: Step) -> FailureMode:

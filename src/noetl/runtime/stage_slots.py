@@ -14,6 +14,7 @@ import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.decider.engines import will_want_spark
+from noetl.decider.frames import frames_at_once
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
@@ -222,6 +223,7 @@ class StageSlots:
             stage_id=stage_id,
             step=found.stage.step,
             slots=slots_for(found.work, self._slots),
+            frames_per_slot=frames_per_slot(found.work, self._slots),
             generation=found.work.jobs,
         )
         self._is_moving.discard(stage_id)
@@ -266,14 +268,14 @@ class StageSlots:
 
 
 def slots_for(work: LoopWork, slots_max: int) -> int:
-    """As many as there are processors for, and no more than rows, or frames of a cursor, may run
-    at once."""
-    in_flight = work.policy.get("max_in_flight")
-    if not isinstance(in_flight, int):
-        return slots_max
-    per_slot = None if work.mode == "cursor" else work.policy.get("row_concurrency")
-    at_once = in_flight // int(per_slot) if isinstance(per_slot, int) else in_flight
-    return max(1, min(slots_max, at_once))
+    """As many as there are processors for, and no more than frames may be out at once."""
+    return max(1, min(slots_max, frames_at_once(work)))
+
+
+def frames_per_slot(work: LoopWork, slots_max: int) -> int:
+    """So many that the slots together can have all that may be out, and no slot has two while
+    another has none."""
+    return max(1, frames_at_once(work) // slots_for(work, slots_max))
 
 
 def _tell(task: "asyncio.Task[None]") -> None:

@@ -6,11 +6,19 @@ import msgspec
 import pytest
 
 from noetl.decider.view import StageEngines
+from noetl.domain.events.loop import LoopMode
+from noetl.domain.execution.state import LoopWork
 from noetl.domain.work import FrameWork, StageServed, WorkerIdentity
 from noetl.kernel.errors import NoETLError, SparkDriverLost, SparkStartFailed
-from noetl.kernel.ids import ExecutionId, WorkerId
+from noetl.kernel.ids import ExecutionId, LoopId, StepName, WorkerId
 from noetl.ports.slot_source import Announce, EngineJob, StageOrder
-from noetl.runtime.stage_slots import LOST_MAX, PAUSE_SECONDS, StageSlots
+from noetl.runtime.stage_slots import (
+    LOST_MAX,
+    PAUSE_SECONDS,
+    StageSlots,
+    frames_per_slot,
+    slots_for,
+)
 from tests.unit.runtime.desk_scene import WORKER, Scene
 
 LOOP = """
@@ -22,6 +30,7 @@ workflow:
     loop: {in: "{{ range(4) | list }}", iterator: x, engine: ENGINE, spec: {mode: MODE}}
     tool: {kind: noop}
 """
+PROCESSORS = 2
 ASKED = LOOP.replace("ENGINE", "spark").replace("MODE", "parallel")
 CHOSEN = LOOP.replace("ENGINE", "auto").replace("MODE", "fanout")
 
@@ -104,6 +113,21 @@ async def test_rows_of_a_loop_that_asks_for_an_engine_wait_for_its_slots(stage: 
     assert await stage.claim(stage.slot()) == [4]
 
 
+@pytest.mark.parametrize(
+    ("kind", "rows", "in_flight"),
+    [("noop", 16, 16 * PROCESSORS), ("python, code: x = 1", 1, PROCESSORS)],
+)
+async def test_every_slot_has_a_frame_and_as_many_rows_as_it_is_good_for(
+    stage: Stage, kind: str, rows: int, in_flight: int
+) -> None:
+    execution = await stage.start(ASKED.replace("noop", kind))
+    running = await stage.scene.coordinator.load(execution)
+    (work,) = running.state.loop_work.values()
+    assert work.policy["engine"] == "spark"
+    assert work.policy["row_concurrency"] == rows
+    assert work.policy["max_in_flight"] == in_flight
+
+
 async def test_the_setting_asks_for_all_loops() -> None:
     stage = Stage("spark")
     await stage.start(CHOSEN)
@@ -159,3 +183,22 @@ async def test_an_engine_is_warmed_up_when_a_playbook_begins_that_will_need_it(
     assert stage.source.warmed == 1
     await stage.start(CHOSEN.replace("fanout", "parallel"))
     assert stage.source.warmed == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "mode", "slots", "frames"),
+    [
+        ({"max_in_flight": 2, "row_concurrency": 1}, "parallel", 2, 1),
+        ({"max_in_flight": 64, "row_concurrency": 16}, "parallel", 4, 1),
+        ({"max_in_flight": 128, "row_concurrency": 16}, "parallel", 4, 2),
+        ({"max_in_flight": 6, "row_concurrency": 16}, "cursor", 4, 1),
+        ({"max_in_flight": 12}, "fanout", 4, 3),
+        ({"max_in_flight": 1}, "cursor", 1, 1),
+    ],
+)
+def test_slots_together_have_all_the_frames_that_may_be_out(
+    policy: dict[str, int], mode: LoopMode, slots: int, frames: int
+) -> None:
+    work = LoopWork(loop_id=LoopId("a@1"), step=StepName("a"), visit=1, mode=mode, total=9_000)
+    work.policy = dict(policy)
+    assert (slots_for(work, 4), frames_per_slot(work, 4)) == (slots, frames)
