@@ -36,7 +36,7 @@ class SecretsSeen:
 
     def forms(self) -> list[str]:
         """Every text to look for, longer ones first."""
-        return forms_of(self._secrets.values())
+        return list(forms_of(self._secrets.values()))
 
     def scrub(self, value: Any) -> Any:
         return scrub(value, self._secrets.values()) if self._secrets else value

@@ -1,9 +1,13 @@
 """Values that must never be seen, and taking known ones out of what is about to be."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NoReturn, Self
 
+import msgspec
+
+FORMS_KEPT_MAX = 64
 MASK: Final = "***"
 SUBSTRING_CHARS_MIN = 4  # shorter ones would tear holes into ordinary text
 
@@ -65,26 +69,54 @@ def revealed(value: Any) -> Any:
 
 
 def scrub(value: Any, secrets: Iterable[Secret]) -> Any:
-    """A copy without the secrets' own values, wherever in text they stand."""
+    """Without the secrets' own values, wherever in text they stand; the value itself if there are
+    none in it."""
     return scrub_forms(value, forms_of(secrets))
 
 
-def scrub_forms(value: Any, forms: list[str]) -> Any:
+def scrub_forms(value: Any, forms: Sequence[str]) -> Any:
     """The same, for forms that are known already."""
+    if isinstance(value, (dict, list)) and not _may_hold(value, forms):
+        return value
     return _scrubbed(value, forms)
 
 
-def forms_of(secrets: Iterable[Secret]) -> list[str]:
+def _may_hold(value: Any, forms: Sequence[str]) -> bool:
+    """Looks at all of its text at once, as JSON: most values hold no secret, and are large."""
+    try:
+        written, parts = msgspec.json.encode(value), _parts_of_json(tuple(forms))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return True  # a Secret, or what JSON does not know
+    return any(part in written for part in parts)
+
+
+@lru_cache(FORMS_KEPT_MAX)
+def _parts_of_json(forms: tuple[str, ...]) -> tuple[bytes, ...]:
+    """How the forms stand in JSON; short ones count only where they are a whole text."""
+    written = (msgspec.json.encode(form) for form in forms)
+    return tuple(
+        text[1:-1] if len(form) >= SUBSTRING_CHARS_MIN else text
+        for form, text in zip(forms, written, strict=True)
+    )
+
+
+def forms_of(secrets: Iterable[Secret]) -> Sequence[str]:
     """What to look for, as it may be written."""
-    values = {secret.reveal() for secret in secrets} - {""}
+    return _forms_of(frozenset(secret.reveal() for secret in secrets))
+
+
+@lru_cache(FORMS_KEPT_MAX)
+def _forms_of(texts: frozenset[str]) -> tuple[str, ...]:
+    """Rows of a loop come with the same secrets."""
+    values = texts - {""}
     # Inside JSON text a quote or a line break in a secret is written in another way.
     escaped = {json.dumps(value)[1:-1] for value in values}
     escaped |= {json.dumps(value, ensure_ascii=False)[1:-1] for value in values}
     # Longest first: a secret that contains another one must not be left half standing.
-    return sorted(values | escaped, key=lambda form: (-len(form), form))
+    return tuple(sorted(values | escaped, key=lambda form: (-len(form), form)))
 
 
-def _scrubbed(value: Any, forms: list[str]) -> Any:
+def _scrubbed(value: Any, forms: Sequence[str]) -> Any:
     if isinstance(value, Secret):
         return MASK
     if isinstance(value, str):
@@ -96,7 +128,7 @@ def _scrubbed(value: Any, forms: list[str]) -> Any:
     return value
 
 
-def _scrubbed_text(text: str, forms: list[str]) -> str:
+def _scrubbed_text(text: str, forms: Sequence[str]) -> str:
     if text in forms:
         return MASK
     for form in forms:

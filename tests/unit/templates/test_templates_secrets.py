@@ -10,7 +10,7 @@ import pytest
 
 from noetl.templates.errors import TemplateError
 from noetl.templates.render import Rendered, Verdict, judge, render
-from noetl.templates.secret import MASK, Secret, masked, scrub
+from noetl.templates.secret import MASK, SUBSTRING_CHARS_MIN, Secret, masked, scrub
 from tests.unit.templates.rendered import rendered
 
 WORD = "hunter2-hunter2"
@@ -191,3 +191,30 @@ def test_scrubbing_takes_out_exact_values_wherever_they_stand() -> None:
         MASK: MASK,
         "password": "kept",
     }
+
+
+@pytest.mark.parametrize(
+    "word",
+    [WORD, 'a"quote\\ and\nlines', "ünïcødé-♥", "abc", "\ud800 alone", "\x7f\x1f\t/é</script>"],
+)
+def test_scrubbing_finds_a_secret_in_every_place_and_form(word: str) -> None:
+    told = json.dumps({"inner": word})
+    shown = {
+        "plain": {"deep": [1, {"text": word}]},
+        "escaped": [told, json.dumps({"inner": word}, ensure_ascii=False)],
+        "key": {word: 1},
+        "secret": [Secret(word)],
+        "tuple": ({"text": word},),
+        "odd": [{"text": word, "number": 10**30, "object": object}],
+    }
+    for value in shown.values():
+        scrubbed = repr(scrub({"value": value}, [Secret(word)]))
+        if len(word) >= SUBSTRING_CHARS_MIN or value not in (shown["escaped"],):
+            assert MASK in scrubbed
+            assert repr(word)[1:-1] not in scrubbed
+
+
+def test_what_holds_no_secret_is_not_copied() -> None:
+    value = {"rows": [{"text": "x" * 100}] * 10}
+    assert scrub(value, [TOKEN]) is value
+    assert scrub([WORD[:-1]], [TOKEN]) == [WORD[:-1]]
