@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from noetl.adapters.filesystem.frame_journal import FilesystemFrameJournal
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap import collector
 from noetl.bootstrap.background import in_background
 from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.home import Home
+from noetl.bootstrap.journals import open_journals
 from noetl.bootstrap.leaving import Leaving
 from noetl.bootstrap.materializing import materialize
 from noetl.bootstrap.platform import Platform, open_platform
@@ -21,11 +21,10 @@ from noetl.bootstrap.results import keep_swept
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
 from noetl.bootstrap.spark import results_place
 from noetl.bootstrap.stages import shared_driver, stage_engines, stage_slots
-from noetl.bootstrap.sweeping import sweep
+from noetl.bootstrap.sweeping import Kept, KeptInFolder, sweep
 from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.domain.log import SealedEvent
 from noetl.domain.work import WorkerIdentity
-from noetl.kernel import instant
 from noetl.kernel.ids import ExecutionId, WorkerId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.clock import Clock
@@ -68,6 +67,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     control: Control
     desk: CoordinatorDesk
     journal: FrameJournal
+    journals: Kept
     home: Home
     clock: Clock
     spark: SparkDriver
@@ -110,10 +110,9 @@ async def open_engine(
         await stack.enter_async_context(
             in_background(Reaper(engine.coordinator, engine.clock).run())
         )
-        now = instant.to_datetime(engine.clock.now()).timestamp()
-        await stack.enter_async_context(
-            in_background(sweep(engine.coordinator, Path(settings.home), now))
-        )
+        work = KeptInFolder(Path(settings.home) / "work")
+        sweeping = sweep(engine.coordinator, work, engine.journals, engine.clock.now())
+        await stack.enter_async_context(in_background(sweeping))
         await stack.enter_async_context(in_background(keep_swept(platform.results, engine.clock)))
         await stack.enter_async_context(in_background(materialize(engine.coordinator, platform)))
         collector.settle()
@@ -146,6 +145,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
     projector = Projector(
         platform.log, platform.projections, platform.snapshots, now=platform.clock
     )
+    journals = open_journals(settings, platform.objects)
     keys = StartKeys(platform.projections, clock, platform.new_id)
     starter = Starter(coordinator, new_uuid, template_environment(settings), keys)
     return Engine(
@@ -156,7 +156,8 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
         starter=starter,
         control=Control(coordinator),
         desk=CoordinatorDesk(coordinator, starter),
-        journal=FilesystemFrameJournal(Path(settings.home) / "journals"),
+        journal=journals.journal,
+        journals=journals.kept,
         home=home,
         clock=clock,
         spark=shared_driver(settings),
