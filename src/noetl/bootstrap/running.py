@@ -5,8 +5,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap.background import in_background
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.home import Holder, Home
+from noetl.bootstrap.home_requests import answer_requests
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.errors import HomeInUse
 from noetl.ports.clock import Clock
@@ -58,4 +60,5 @@ async def engine_or_holder(
                     waiting(refusal)
                     is_told = True
             await clock.sleep(LOOK_SECONDS)
+        await stack.enter_async_context(in_background(answer_requests(engine)))
         yield engine

@@ -14,6 +14,7 @@ from noetl.cli.output import tell
 from noetl.cli.progress import Progress, StepProgress
 from noetl.cli.progress_text import TextProgress
 from noetl.cli.runs import Happened, Runs
+from noetl.domain.events import ExecutionPaused, ExecutionResumed
 from noetl.kernel.errors import NoETLError, StateRefuses
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant
@@ -76,7 +77,7 @@ class Following:
     def __call__(self, events: Sequence[Happened]) -> None:
         for each in events:
             rows = self.progress.take(each.envelope, each.event)
-            for line in self.progress.news:
+            for line in (*self.progress.news, *_steered(each)):
                 self.display.note(line)
             self.progress.news.clear()
             if rows:  # shown at once: the next event may change them
@@ -109,6 +110,15 @@ class Following:
         live = import_module("noetl.cli.progress_live")
         drawn: Display = live.LiveProgress(self.progress, self._now)
         return drawn
+
+
+def _steered(happened: Happened) -> Iterator[str]:
+    """What somebody else has asked for."""
+    if isinstance(happened.event, ExecutionPaused):
+        execution = happened.envelope.execution_id
+        yield f"paused; go on with: noetl executions resume {execution}"
+    elif isinstance(happened.event, ExecutionResumed):
+        yield "resumed"
 
 
 async def until_over(

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from noetl.bootstrap.home_asking import asked_of_holder
+from noetl.bootstrap.home_requests import HomeAnswer, HomeRequest
 from noetl.bootstrap.running import system_clock
 from noetl.bootstrap.settings import load_settings
 from noetl.cli import options
@@ -16,13 +18,14 @@ from noetl.cli.ending import EXIT_DONE, leave_the_rest, left, report
 from noetl.cli.following import Following, until_over
 from noetl.cli.output import print_json, tell
 from noetl.cli.runs import Nobody, Runs
+from noetl.cli.watch import watched
 from noetl.kernel.errors import StateRefuses
 from noetl.kernel.ids import ExecutionId, StepName
 
 Act = Callable[[Runs], Awaitable[None]]
 
 NO_WAIT = 0.0
-"""Once a holder that does not listen has ended, there is nothing left to cancel or to pause."""
+"""A home that was free a moment ago is taken by somebody who has nothing to do with this."""
 
 _execution = click.argument("execution", metavar="ID", type=ExecutionId)
 _reason = click.option("--reason", help="Why, for the record.")
@@ -98,7 +101,7 @@ def resume(execution: ExecutionId, **given: Any) -> None:
             if not await runs.has_ended_since(execution, began):
                 raise
 
-    sys.exit(asyncio.run(_carried_on(execution, act, _manner(given))))
+    sys.exit(asyncio.run(_resumed(execution, act, _manner(given))))
 
 
 @click.command()
@@ -135,10 +138,13 @@ def _manner(given: dict[str, Any]) -> Manner:
 
 
 async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) -> None:
-    cascade = not given["no_cascade"]
-    reach = Reach(given["server"], NO_WAIT, does_work=False)
-    async with connected(load_settings(), reach, Nobody()) as runs:
-        cancelled = await runs.cancel(execution, given["reason"], cascade=cascade)
+    asked = HomeRequest(
+        act="cancel",
+        execution_id=execution,
+        reason=given["reason"],
+        cascade=not given["no_cascade"],
+    )
+    cancelled = await _cancelled(asked, given["server"])
     if as_json:
         print_json({"execution_id": execution, "status": "CANCELLED", "cancelled": cancelled})
         return
@@ -146,10 +152,39 @@ async def _cancel(execution: ExecutionId, as_json: bool, given: dict[str, Any]) 
         tell(f"cancelled: execution {each}")
 
 
+async def _cancelled(asked: HomeRequest, server: str | None) -> list[ExecutionId]:
+    answer = await _asked(server, asked)
+    if answer is not None:
+        return answer.cancelled
+    reach = Reach(server, NO_WAIT, does_work=False)
+    async with connected(load_settings(), reach, Nobody()) as runs:
+        return await runs.cancel(asked.execution_id, asked.reason, cascade=asked.cascade)
+
+
 async def _pause(execution: ExecutionId, reason: str | None, server: str | None) -> None:
+    asked = HomeRequest(act="pause", execution_id=execution, reason=reason)
+    if await _asked(server, asked) is not None:
+        return
     reach = Reach(server, NO_WAIT, does_work=False)
     async with connected(load_settings(), reach, Nobody()) as runs:
         await runs.pause(execution, reason)
+
+
+async def _asked(server: str | None, request: HomeRequest) -> HomeAnswer | None:
+    """Of a process that holds the home and does not listen; None when that is not the case."""
+    return None if server is not None else await asked_of_holder(load_settings(), request)
+
+
+async def _resumed(execution: ExecutionId, act: Act, manner: Manner) -> int:
+    """By whoever runs it, if somebody does: then we look on."""
+    asked = HomeRequest(act="resume", execution_id=execution)
+    answer = await _asked(manner.reach.server, asked)
+    if answer is None or not answer.is_done:
+        return await _carried_on(execution, act, manner)
+    if manner.is_detached:
+        return _detached(execution, manner.as_json)
+    following = Following(manner.is_quiet)
+    return await watched(execution, following, manner.as_json, manner.reach.seconds_left)
 
 
 async def _carried_on(execution: ExecutionId, act: Act, manner: Manner) -> int:

@@ -39,10 +39,10 @@ def watch(execution: ExecutionId, as_json: bool, is_quiet: bool, timeout: float 
     noetl executions watch ID --timeout 60
     """
     following = Following(is_quiet)
-    sys.exit(asyncio.run(_watch(execution, following, as_json, timeout)))
+    sys.exit(asyncio.run(watched(execution, following, as_json, timeout)))
 
 
-async def _watch(
+async def watched(
     execution: ExecutionId, following: Following, as_json: bool, timeout_seconds: float | None
 ) -> int:
     settings = load_settings()
