@@ -57,7 +57,8 @@ class _Pool:
         self._fields = fields
         self._waiting = 0
         self._free = asyncio.Semaphore(options.max_size)
-        self._idle: list[tuple[PostgresSession, asyncio.TimerHandle | None]] = []
+        self._idle: list[tuple[PostgresSession, float]] = []  # and since when
+        self._sweep: asyncio.TimerHandle | None = None
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self._is_begun = False
@@ -70,6 +71,11 @@ class _Pool:
                 f"{limit} calls wait for a connection already; raise `pool.max_waiting`"
                 " or `pool.max_size`, or try again",
             )
+        if self._idle and not self._free.locked():
+            await self._free.acquire()  # at once
+            if (session := self._open_idle()) is not None:
+                return session
+            self._free.release()
         self._waiting += 1
         try:
             async with asyncio.timeout(self.options.timeout):
@@ -84,11 +90,18 @@ class _Pool:
             self._waiting -= 1
 
     async def release(self, session: PostgresSession, *, is_sound: bool) -> None:
+        """Only what may take its time can be left half done by a cancellation."""
+        if is_sound and not session.is_suspect and not session.connection.is_closed():
+            self._keep(session)
+            self._free.release()
+        else:
+            await asyncio.shield(self._cleaned(session, is_sound=is_sound))
+
+    async def _cleaned(self, session: PostgresSession, *, is_sound: bool) -> None:
         connection = session.connection
         try:
-            if is_sound and session.is_suspect and not connection.is_closed():
-                await session.clean()
             if is_sound and not connection.is_closed():
+                await session.clean()
                 self._keep(session)
             else:
                 await connection.close(timeout=CLOSE_SECONDS_MAX)  # what it ran ends before
@@ -98,10 +111,10 @@ class _Pool:
             self._free.release()
 
     async def close(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
         while self._idle:
-            session, timer = self._idle.pop()
-            if timer is not None:
-                timer.cancel()
+            session, _ = self._idle.pop()
             await _end(session)
         await asyncio.gather(*self._closing)
 
@@ -110,13 +123,7 @@ class _Pool:
         try:
             if not self._is_begun:
                 await self._begin()
-            while self._idle:
-                session, timer = self._idle.pop()
-                if timer is not None:
-                    timer.cancel()
-                if not session.connection.is_closed():
-                    return session
-            return await self._opened()
+            return self._open_idle() or await self._opened()
         except BaseException:
             self._free.release()
             raise
@@ -126,17 +133,33 @@ class _Pool:
         for _ in range(self.options.min_size - 1):
             self._keep(await self._opened())
 
-    def _keep(self, session: PostgresSession) -> None:
-        seconds = self.options.max_idle
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(seconds, self._drop, session) if seconds > 0 else None
-        self._idle.append((session, timer))
+    def _open_idle(self) -> PostgresSession | None:
+        """The one that was used last: the others may grow old."""
+        while self._idle:
+            session, _ = self._idle.pop()
+            if not session.connection.is_closed():
+                return session
+        return None
 
-    def _drop(self, session: PostgresSession) -> None:
-        self._idle = [each for each in self._idle if each[0] is not session]
-        ending = asyncio.ensure_future(_end(session))
-        self._closing.add(ending)
-        ending.add_done_callback(self._closing.discard)
+    def _keep(self, session: PostgresSession) -> None:
+        self._idle.append((session, asyncio.get_running_loop().time()))
+        if self._sweep is None and self.options.max_idle > 0:
+            self._sweep_later(self.options.max_idle)
+
+    def _sweep_later(self, seconds: float) -> None:
+        self._sweep = asyncio.get_running_loop().call_later(seconds, self._close_old)
+
+    def _close_old(self) -> None:
+        self._sweep = None
+        too_old = asyncio.get_running_loop().time() - self.options.max_idle
+        for session, since in self._idle:
+            if since <= too_old:
+                ending = asyncio.ensure_future(_end(session))
+                self._closing.add(ending)
+                ending.add_done_callback(self._closing.discard)
+        self._idle = [each for each in self._idle if each[1] > too_old]
+        if self._idle:
+            self._sweep_later(self._idle[0][1] - too_old)
 
     async def _opened(self) -> PostgresSession:
         fields = self._fields
@@ -196,10 +219,11 @@ class PostgresPools:
                 session.is_suspect = is_sound = True
                 raise
             finally:
-                await asyncio.shield(pool.release(session, is_sound=is_sound))
+                await pool.release(session, is_sound=is_sound)
         finally:
             pool.users -= 1
-            await self._close_surplus()
+            if len(self._pools) > self._pools_max:
+                await self._close_surplus()
 
     async def close(self) -> None:
         while self._pools:
