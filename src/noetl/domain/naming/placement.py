@@ -17,7 +17,7 @@ from noetl.domain.naming.result_name import (
     number,
     result_at,
 )
-from noetl.domain.naming.segment import check_given, escape, unescape
+from noetl.domain.naming.segment import check_given, escape, shortened, unescape
 from noetl.kernel.errors import NameInvalid, PlacementMismatch
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.scope import Scope
@@ -107,7 +107,8 @@ def execution_prefix(scope: Scope, execution: ExecutionId, placement: CellPlacem
 
 
 def parse_physical_key(key: str) -> PhysicalKey | None:
-    """The coordinates in a key; None when it is not exactly a key that we write."""
+    """The coordinates in a key; None when it is not exactly a key that we write, or one of a
+    step whose name had to be shortened: then the name cannot be read from it."""
     root, *parts = key.split("/")
     pairs = [part.partition("=") for part in parts[: len(_FIELDS)]]
     if root != "noetl" or tuple(field for field, _, _ in pairs) != _FIELDS:
@@ -146,7 +147,7 @@ def _below(name: ResultName | DatasetName, extension: str) -> str:
     if not _EXTENSION.fullmatch(extension):
         raise NameInvalid(f"extension {extension!r}", "has other than small letters and digits")
     visit = "" if name.visit == 1 else f".v{name.visit}"
-    step = escape(name.step_part)
+    step = shortened(escape(name.step_part))
     if isinstance(name, DatasetName):
         return f"{RESULTS}/{step}/{_MANIFEST}{visit}.{extension}"
     return f"{RESULTS}/{step}/{name.frame}/{name.row}/{name.attempt}{visit}.{extension}"

@@ -3,9 +3,14 @@
 import re
 from urllib.parse import quote, unquote
 
+from noetl.kernel.canonical_json import sha256_hex
 from noetl.kernel.errors import NameInvalid
 
+PART_LENGTH_MAX = 255
+"""Of a part of a key: stores that are folders allow no longer names."""
+
 _UNCHANGED = re.compile(r"[A-Za-z0-9_~\-]*")
+_HALF = re.compile(r"%[0-9A-F]?\Z")
 _PART = re.compile(r"(?:[^%/?#\s]|%[0-9A-Fa-f]{2})+")
 
 
@@ -20,6 +25,19 @@ def escape(name: str) -> str:
         return quote(name, safe="").replace(".", "%2E")
     except UnicodeEncodeError:
         raise NameInvalid(repr(name), "holds half a character; use text that UTF-8 has") from None
+
+
+def shortened(part: str) -> str:
+    """An escaped name as a part of a key: whole, or its beginning, `=` and the sha256 of it all.
+
+    A letter outside ASCII takes six characters and more. No escaped name has a `=` in it, so a
+    shortened one is nobody else's.
+    """
+    if len(part) <= PART_LENGTH_MAX:
+        return part
+    digest = sha256_hex(part.encode())
+    beginning = _HALF.sub("", part[: PART_LENGTH_MAX - len(digest) - 1])
+    return f"{beginning}={digest}"
 
 
 def unescape(part: str) -> str:

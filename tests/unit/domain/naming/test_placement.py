@@ -1,5 +1,6 @@
 """The key of an object follows from its name; nothing is looked up and no clock is read."""
 
+import msgspec
 import pytest
 
 from noetl.domain.naming.fnv import fnv1a64
@@ -14,10 +15,12 @@ from noetl.domain.naming.placement import (
     shard_of,
 )
 from noetl.domain.naming.result_name import DatasetName, ResultName
+from noetl.domain.naming.segment import PART_LENGTH_MAX, escape, shortened
 from noetl.kernel.errors import NameInvalid, PlacementMismatch
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import Parts, compose
+from noetl.ports import object_store
 
 PLACEMENT = CellPlacement("dev", "eu-1", "blue")
 LATE = 1_794_787_199_999  # the last millisecond of 2026-11-15 in UTC
@@ -206,3 +209,29 @@ def test_one_difference_is_enough_to_miss_each_other(other: CellPlacement) -> No
 def test_a_shard_of_nobody_is_not_counted() -> None:
     with pytest.raises(NameInvalid, match="tenant is empty"):
         shard_of("", "b", EXECUTION)
+
+
+LONG = StepName("загрузить_все_страницы_заказов_из_внешней_системы")
+
+
+def test_a_part_of_a_key_is_as_long_as_every_store_takes() -> None:
+    assert PART_LENGTH_MAX == object_store.PART_LENGTH_MAX
+    name = msgspec.structs.replace(NAME, step=LONG, task="записать")
+    assert object_store.is_key(physical_key(name, PLACEMENT, "feather"))
+    assert object_store.is_key(dataset_key(msgspec.structs.replace(DATASET, step=LONG), PLACEMENT))
+
+
+def test_long_names_with_one_beginning_have_keys_of_their_own() -> None:
+    steps = [LONG, StepName(f"{LONG}2"), StepName(f"{LONG}3")]
+    names = [msgspec.structs.replace(NAME, step=step) for step in steps]
+    keys = {physical_key(name, PLACEMENT, "json") for name in names}
+    assert len(keys) == len(names)
+
+
+def test_no_step_can_be_called_like_a_shortened_one() -> None:
+    short = shortened(escape(LONG))
+    assert len(short) <= PART_LENGTH_MAX
+    assert short not in (escape(short), shortened(escape(short)))
+    key = physical_key(msgspec.structs.replace(NAME, step=LONG), PLACEMENT, "json")
+    assert short in key
+    assert parse_physical_key(key) is None
