@@ -26,6 +26,7 @@ from noetl.pipeline.failures import EXPECTED, STEP_TIMEOUT, endless, failure_of
 from noetl.pipeline.job import Hold, Job, Journal, RowResult, RowStatus
 from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rule
 from noetl.pipeline.keeping import keeping_of_task, name_of
+from noetl.pipeline.pauses import paused
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.templates import places
@@ -150,8 +151,7 @@ class Row:
                 if pause is None:
                     return Ending(FAIL)
                 self._effects.tried(cycle, tried.attempt)
-                await self._workshop.clock.sleep(pause)
-                self._hold.check()
+                await paused(pause, self._hold, self._workshop.clock)
                 return None
             await self._apply(cycle, tried, rule, action)
         except EXPECTED as error:

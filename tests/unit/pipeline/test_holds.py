@@ -7,7 +7,7 @@ import pytest
 from noetl.kernel.errors import ClaimLost
 from noetl.pipeline import boundary
 from noetl.ports.tool import ToolCall
-from tests.unit.pipeline.rows import FirmHold, FunctionTool, House, fails, in_turn, job
+from tests.unit.pipeline.rows import FirmHold, FunctionTool, House, fails, in_turn, job, one_task
 
 TWO = "- step: s\n  tool: [{name: a, kind: http, url: u}, {name: b, kind: http, url: u}]"
 
@@ -123,3 +123,18 @@ class TestTimeouts:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert house.hold.slots == ["parked", "unparked"]
+
+    @pytest.mark.parametrize(
+        ("delay", "slots"),
+        [("1", []), ("1.5", ["parked", "unparked"]), ("1h", ["parked", "unparked"])],
+    )
+    async def test_a_long_pause_between_two_tries_holds_no_slot(
+        self, delay: str, slots: list[str]
+    ) -> None:
+        house = House(http=FunctionTool(in_turn(fails("timeout", "slow"), 5)))
+        rule = "{when: \"{{ output.status == 'error' }}\", then: {do: retry, delay: " + delay + "}}"
+
+        ended = await house.run(job(one_task(rule)))
+
+        assert ended.status == "ok"
+        assert house.hold.slots == slots
