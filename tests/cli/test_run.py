@@ -227,3 +227,32 @@ def test_an_execution_that_never_ends_by_itself_is_bounded(shell: Shell) -> None
     error = json.loads(done.stdout)["error"]
     assert (error["step"], error["code"]) == ("round", "endless")
     assert "round.yaml:5:45: warning: this arc leads from step 'round' back to" in done.stderr
+
+
+PRINTS = f"""{HEAD}metadata: {{name: prints, path: guides/prints}}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        print("before it breaks")
+        result = 1 / 0
+"""
+
+
+def test_what_code_prints_and_where_it_fails_is_shown(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("prints.yaml", PRINTS))
+    assert (done.returncode, done.stdout) == (1, "")
+    lines = done.stderr.splitlines()
+    assert "  start | before it breaks" in lines
+    at = lines.index("failed: step start: transform: division by zero")
+    assert '    File "<start>", line 2, in <module>' in lines[at:]
+    assert "      result = 1 / 0" in lines[at:]
+    assert "  ZeroDivisionError: division by zero" in lines[at:]
+
+
+def test_with_json_the_object_has_the_traceback_and_nothing_printed_is_shown(shell: Shell) -> None:
+    done = shell.noetl("run", shell.write("prints.yaml", PRINTS), "--json")
+    assert "before it breaks" not in done.stderr
+    traceback = json.loads(done.stdout)["error"]["detail"]["py"]["traceback"]
+    assert "line 2, in <module>" in traceback

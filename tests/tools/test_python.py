@@ -212,3 +212,20 @@ async def test_code_may_define_classes_that_look_their_module_up(tool: PythonToo
 async def test_code_is_taken_to_have_effects(tool: PythonTool) -> None:
     assert tool.has_effect({"code": "result = 1"})
     assert not tool.waits
+
+
+async def test_what_code_printed_comes_with_its_result(tool: PythonTool) -> None:
+    loud = call("python", {"code": "print('one')\nprint('two')\nresult = 1"})
+    quiet = call("python", {"code": "result = 2"})
+
+    assert (await tool.run(loud)).printed == "one\ntwo\n"
+    assert (await tool.run(quiet)).printed == ""
+
+
+async def test_a_traceback_shows_the_line_of_the_code_that_failed(tool: PythonTool) -> None:
+    raised = await failure(tool, "def half(n):\n    return n / 0\n\nresult = half(1)")
+
+    assert raised.py is not None
+    shown = raised.py["traceback"].splitlines()
+    assert any(line.endswith(", line 2, in half") for line in shown)
+    assert "    return n / 0" in shown

@@ -11,6 +11,7 @@ EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_TRY_AGAIN = 3
+TRACEBACK_LINES_MAX = 12
 
 
 def report(outcome: Outcome, *, as_json: bool, is_quiet: bool) -> int:
@@ -74,11 +75,20 @@ def _completed(outcome: Outcome) -> str:
     return f"completed: execution {outcome.execution_id}, {count(outcome.events, 'event')}{spent}"
 
 
+def _traceback(outcome: Outcome) -> list[str]:
+    """Where in the author's code it happened: the end of it, which names the line."""
+    py = {} if outcome.error is None else outcome.error.detail.get("py") or {}
+    lines = str(py.get("traceback") or "").splitlines()
+    return lines if len(lines) <= TRACEBACK_LINES_MAX else ["…", *lines[-TRACEBACK_LINES_MAX:]]
+
+
 def _explain(outcome: Outcome) -> None:
     status = outcome.status.lower()
     where = "" if outcome.step is None else f"step {shown(outcome.step)}: "
     error = outcome.error
     why = "" if error is None else f"{where}{shown(error.kind)}: {shown(error.message)}"
     tell(f"{status}: {why}" if why else f"{status}: execution {outcome.execution_id}")
+    for line in _traceback(outcome):
+        tell(f"  {shown(line)}")
     tell(f"next: noetl executions show {outcome.execution_id}")
     tell(f"      noetl executions retry {outcome.execution_id}")

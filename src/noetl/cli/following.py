@@ -4,13 +4,14 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Protocol
 
 from noetl.bootstrap.leaving import on_signals
 from noetl.bootstrap.running import system_clock
 from noetl.cli.output import tell
+from noetl.cli.printed import printed_shown
 from noetl.cli.progress import Progress, StepProgress
 from noetl.cli.progress_text import TextProgress
 from noetl.cli.runs import Happened, Runs
@@ -69,8 +70,9 @@ class Lines(Silence):
 class Following:
     """Takes events, keeps the progress, and tells the display."""
 
-    def __init__(self, is_quiet: bool) -> None:
+    def __init__(self, is_quiet: bool, *, shows_printed: bool = False) -> None:
         self._now = system_clock().now
+        self._shows_printed = shows_printed and not is_quiet
         self.progress = Progress()
         self.display = self._chosen(is_quiet)
 
@@ -97,7 +99,8 @@ class Following:
     def shown(self) -> Iterator[None]:
         self.display.begin()
         try:
-            yield
+            with printed_shown(self.display.note) if self._shows_printed else nullcontext():
+                yield
         finally:
             self.display.end()
 

@@ -110,7 +110,7 @@ def _checked(file: str, is_quiet: bool) -> tuple[bytes, Checked]:
 
 
 async def _run(order: Order) -> int:
-    following = Following(order.is_quiet)
+    following = Following(order.is_quiet, shows_printed=not order.as_json)
     async with connected(load_settings(), order.reach, following) as runs:
         with following.shown():
             execution = await _started(runs, order)

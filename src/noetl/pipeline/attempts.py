@@ -15,6 +15,7 @@ from noetl.pipeline.failures import EXPECTED, failure_of
 from noetl.pipeline.job import Hold, Job
 from noetl.pipeline.plan import WORKBOOK, TaskPlan
 from noetl.pipeline.preparation import Preparation
+from noetl.pipeline.printed import printed_by, tell_printed
 from noetl.pipeline.sensitive import secrets_in
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.tables import HandedTables
@@ -90,6 +91,15 @@ class Attempts:
         return self._tables
 
     async def _fired(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:
+        try:
+            result = await self._ran(cycle, call, hold)
+        except ToolFailed as error:
+            tell_printed(call, printed_by(error), self._sight.secrets)
+            raise
+        tell_printed(call, result.printed, self._sight.secrets)
+        return result
+
+    async def _ran(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:
         tool = self._workshop.tools.get(call.kind)
         if self._sight.evaluation.may_have_tables and not takes_tables(tool):
             call = await asyncio.to_thread(_with_lists, call)

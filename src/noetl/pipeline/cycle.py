@@ -16,6 +16,8 @@ from noetl.templates.recorded import error_names
 WRITE_BYTES_MAX: Final = 8 * 1024
 """A larger value for later tasks of the row is not recorded, but made again from the result."""
 
+TRACEBACK_CHARS_MAX: Final = 1_000
+
 _KEPT: Final = ("http", "pg", "py")
 """What rules may ask of a result besides its value, and is kept with it."""
 
@@ -102,8 +104,18 @@ def _envelope(outcome: Outcome) -> dict[str, Any]:
         texts = {key: text for key, text in outcome.pg.items() if isinstance(text, str | int)}
         kept["pg"] = texts
     if outcome.py is not None and isinstance(outcome.py.get("exception"), str):
-        kept["py"] = {"exception": outcome.py["exception"]}
+        kept["py"] = {"exception": outcome.py["exception"], **_end_of_traceback(outcome.py)}
     return kept
+
+
+def _end_of_traceback(py: Mapping[str, Any]) -> dict[str, str]:
+    """The last lines, which name the place: whoever mends the code needs no more."""
+    text = py.get("traceback")
+    if not isinstance(text, str):
+        return {}
+    lines = text[-TRACEBACK_CHARS_MAX:].splitlines()
+    whole = lines if len(text) <= TRACEBACK_CHARS_MAX else lines[1:]
+    return {"traceback": "\n".join(whole)} if whole else {}
 
 
 def _is_kept(key: str, value: Any) -> bool:

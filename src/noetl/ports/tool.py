@@ -58,6 +58,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     stored: ResultReference | None = None  # a table in parts, which the tool stored by the name
     http: dict[str, Any] | None = None  # status, headers
     pg: dict[str, Any] | None = None
+    printed: str = ""  # the last part of what the author's code wrote for people; not recorded
 
 
 class ToolFailed(NoETLError):

@@ -44,9 +44,11 @@ class PythonTool:
         ):
             with process.table_place() as place:
                 answer = await _answer(call, process, _request(call, code, tables, place))
+                printed = process.take_output()
                 if answer.table is not None:
-                    return ToolResult(table=await asyncio.to_thread(_kept, place, answer.table))
-        return _result(answer)
+                    table = await asyncio.to_thread(_kept, place, answer.table)
+                    return ToolResult(table=table, printed=printed)
+        return _result(answer, printed)
 
     def gauges(self) -> dict[str, float]:
         return self._pool.gauges()
@@ -125,14 +127,14 @@ def _raised(failure: CodeFailure, output: str) -> ToolFailed:
     return failed(kind, failure.message, py=py)
 
 
-def _result(answer: Answer) -> ToolResult:
+def _result(answer: Answer, printed: str) -> ToolResult:
     value = answer.value
     if isinstance(value, dict) and value.get("status") == "error":
-        raise _reported(value)
-    return ToolResult(value=value)
+        raise _reported(value, printed)
+    return ToolResult(value=value, printed=printed)
 
 
-def _reported(value: dict[str, Any]) -> ToolFailed:
+def _reported(value: dict[str, Any], printed: str) -> ToolFailed:
     """Code that says `status: error` has failed, in its own words."""
     error = value.get("error")
     words = error if isinstance(error, dict) else {}
@@ -145,4 +147,5 @@ def _reported(value: dict[str, Any]) -> ToolFailed:
         str(message),
         retryable=retryable if isinstance(retryable, bool) else None,
         value=value,
+        py={"output": printed} if printed else None,
     )

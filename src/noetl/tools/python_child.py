@@ -107,15 +107,15 @@ def answer_to(data: bytearray, around: Surroundings) -> bytes:
     """One request's answer as JSON: its value, or its failure."""
     outcome = b""
     failure: dict[str, Any] | None = None
-    file = ""
+    file = code = ""
     try:
         request = json.loads(data)
         data.clear()
-        file = request["file"]
+        file, code = request["file"], request["code"]
         around.prepare(request)
         outcome = _run(request)
     except BaseException as error:  # noqa: BLE001 - whatever code raises is its failure
-        failure = described(error, file)
+        failure = described(error, file, code)
     around.restore()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # the code closed it
@@ -127,8 +127,8 @@ def answer_to(data: bytearray, around: Surroundings) -> bytes:
     return b"%b%b}" % (outcome, worn)
 
 
-def described(error: BaseException, file: str) -> dict[str, Any]:
-    """What went wrong, in the words of the exception."""
+def described(error: BaseException, file: str, code: str = "") -> dict[str, Any]:
+    """What went wrong, in the words of the exception, and where in the code."""
     if isinstance(error, python_plain.NotPlain):
         return {"kind": "schema", "message": str(error)}
     if isinstance(error, python_program.CodeRefused):
@@ -149,7 +149,7 @@ def described(error: BaseException, file: str) -> dict[str, Any]:
         "kind": kind,
         "message": message,
         "exception": names[0],
-        "traceback": _traceback(error, file),
+        "traceback": _traceback(error, file, code),
     }
 
 
@@ -160,10 +160,13 @@ def _text(error: BaseException) -> str:
         return type(error).__name__
 
 
-def _traceback(error: BaseException, file: str) -> str:
-    """From the first line of the code on; the last part when it is long."""
-    import traceback  # noqa: PLC0415 - slow to import, and code that fails is rare
+def _traceback(error: BaseException, file: str, code: str) -> str:
+    """From the first line of the code on, with the lines themselves; the last part when it is
+    long."""
+    import linecache  # noqa: PLC0415 - slow to import, and code that fails is rare
+    import traceback  # noqa: PLC0415 - likewise
 
+    linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     first = error.__traceback__
     while first is not None and first.tb_frame.f_code.co_filename != file:
         first = first.tb_next
