@@ -94,3 +94,9 @@ async def test_a_service_that_fails_ends_the_engine(
     with pytest.raises(InvariantBroken, match="the reaper broke"):
         async with open_engine(Settings(home=str(tmp_path / "home"))) as engine:
             await engine.clock.sleep(30)
+
+
+async def test_a_home_is_for_nobody_else(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    async with open_engine(Settings(home=str(home))):
+        assert home.stat().st_mode & 0o077 == 0

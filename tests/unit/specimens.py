@@ -137,6 +137,7 @@ SPECIMENS: tuple[Event, ...] = (
         reason="when",
         arrived_from=(StepName("start"),),
         arcs=(StepName("end"),),
+        writes={"order.paid": True},
     ),
     CallDone(
         step=STEP, result=RESULT, visit=2, iteration=5, task="fetch", run=2, duration_ms=17,

@@ -13,6 +13,8 @@ from noetl.kernel.errors import HomeInUse, SettingInvalid
 
 LOCK_FILE = "lock"
 HOLDER_FILE = "holder.json"
+PRIVATE = 0o700
+"""Logs and results are for nobody else on the machine."""
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +33,7 @@ class Home:
     def held(self) -> Iterator["Home"]:
         """Raises HomeInUse when another process holds it."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
             file = os.open(self._folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise home_refused(self._folder, error) from error

@@ -16,7 +16,7 @@ from noetl.adapters.sqlite.snapshot_store import SqliteSnapshotStore
 from noetl.adapters.system.chance import random_bytes
 from noetl.adapters.system.clock import utc_now
 from noetl.adapters.system.ids import SnowflakeIds
-from noetl.bootstrap.home import check_writable, home_refused
+from noetl.bootstrap.home import PRIVATE, check_writable, home_refused
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
 from noetl.bootstrap.secret_key import load_key
@@ -81,7 +81,7 @@ async def open_platform(settings: Settings, *, create: bool = True) -> AsyncIter
 
 async def _embedded(settings: Settings, results: ResultStore, stack: AsyncExitStack) -> Platform:
     try:
-        settings.log_path.parent.mkdir(parents=True, exist_ok=True)
+        settings.log_path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     except OSError as error:
         raise home_refused(settings.log_path.parent, error) from error
     file = SqliteFile(settings.log_path)

@@ -51,7 +51,7 @@ def _read(path: Path) -> bytes:
 
 def _make(path: Path) -> None:
     """Under its name it is whole or not there, and it never replaces one that is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{random_bytes(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

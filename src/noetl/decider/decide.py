@@ -138,30 +138,36 @@ def _enter(view: View, name: StepName, arrived_from: tuple[StepName, ...]) -> li
     step = view.plan.playbook.steps[name]
     before = view.state.steps.get(name)
     visit = 1 if before is None else before.visit + 1
-    if not _is_admitted(view, step):
-        return [skip_of(view, step, visit, arrived_from)]
     entered = Decided(event=StepEntered(step=name, visit=visit, arrived_from=arrived_from))
-    return [entered] if visit <= view.visits_max else [entered, _endless(view, name, visit)]
+    try:
+        if not _is_admitted(view, step):
+            return [skip_of(view, step, visit, arrived_from)]
+    except TemplateError as error:
+        failure = Failure(kind="template", message=f"admission of step {name!r}: {error}")
+        return [entered, _failed_at_once(name, visit, failure)]
+    if visit > view.visits_max:
+        return [entered, _failed_at_once(name, visit, _endless(view, name))]
+    return [entered]
 
 
-def _endless(view: View, name: StepName, visit: int) -> Decided:
-    """Entered once too often: it fails before it does anything."""
+def _failed_at_once(name: StepName, visit: int, failure: Failure) -> Decided:
+    """Entered, and failed before it does anything."""
+    return Decided(event=StepExited(step=name, status="FAILED", visit=visit, error=failure))
+
+
+def _endless(view: View, name: StepName) -> Failure:
     message = (
         f"step {name!r} was entered {view.visits_max:,} times and is taken for endless; check the"
         " `when` of the arcs that lead back to it, or allow more with NOETL_VISITS_MAX and retry"
     )
-    failure = Failure(kind="unknown", message=message, code="endless")
-    return Decided(event=StepExited(step=name, status="FAILED", visit=visit, error=failure))
+    return Failure(kind="unknown", message=message, code="endless")
 
 
 def _is_admitted(view: View, step: Step) -> bool:
-    """The first rule that holds decides; a rule that cannot be judged is passed over."""
+    """The first rule that holds decides. Raises TemplateError for one that cannot be judged."""
     for rule in step.policy.admit:
-        try:
-            if holds(rule.when, view.bindings(step.name)):
-                return rule.allow
-        except TemplateError:
-            continue
+        if holds(rule.when, view.bindings(step.name)):
+            return rule.allow
     return True
 
 

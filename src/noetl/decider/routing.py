@@ -49,18 +49,29 @@ def exit_of(view: View, step: Step, state: StepState) -> Decided:
 
 
 def skip_of(view: View, step: Step, visit: int, arrived_from: tuple[StepName, ...]) -> Decided:
-    """A step that was not admitted: its branch goes on as if it had done nothing."""
-    bindings = view.bindings(step.name)
+    """A step that was not admitted: its branch goes on as if it had done nothing.
+
+    Raises TemplateError when its arcs cannot be judged.
+    """
     envelope = Outcome(status="skipped")
     event = {"name": "step.exit", "step": step.name, "status": "SKIPPED"}
-    try:
-        taken, _ = _taken(step, for_arc(bindings, envelope, event), _SUCCESS_EVENTS, failed=False)
-    except TemplateError:
-        taken = []
-    arcs = tuple(arc.step for arc in taken if arc.step in view.plan.playbook.steps)
-    reason = "its admission rules refused it"
+    writes = _Writes(view.state.ctx)
+    at_arcs = for_arc(view.bindings(step.name), envelope, event)
+    taken, raised = _taken(step, at_arcs, _SUCCESS_EVENTS, failed=False)
+    if raised is not None and not taken:
+        raise raised
+    for arc in taken:
+        for name, value in targets_of(arc.set):
+            at_arc = for_arc(view.bindings(step.name, writes.ctx), envelope, event)
+            writes.put(name, evaluated(value, at_arc))
+    check_writes(writes.names)
     skipped = StepSkipped(
-        step=step.name, visit=visit, reason=reason, arrived_from=arrived_from, arcs=arcs
+        step=step.name,
+        visit=visit,
+        reason="its admission rules refused it",
+        arrived_from=arrived_from,
+        arcs=tuple(arc.step for arc in taken if arc.step in view.plan.playbook.steps),
+        writes=writes.names,
     )
     return Decided(event=skipped)
 

@@ -12,7 +12,7 @@ from noetl.domain.playbook.model import FailureMode, Step
 from noetl.templates.bindings import Bindings
 from noetl.templates.errors import TemplateFailed
 
-IN_FLIGHT_WAITING = 32
+WAITING_ROWS_A_SLOT = 16
 """Rows at once when their tools mostly wait for others and the author set no bound."""
 
 ROWS_PER_SLOT = 16
@@ -56,7 +56,7 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
     elif engine and loop.mode == "parallel":
         policy = _for_slots(policy, view.processors, 1 if is_busy else ROWS_PER_SLOT)
     elif "max_in_flight" not in policy:
-        policy["max_in_flight"] = view.processors if is_busy else IN_FLIGHT_WAITING
+        policy["max_in_flight"] = view.processors * (1 if is_busy else WAITING_ROWS_A_SLOT)
     if loop.mode == "fanout":
         policy |= fanout_policy(loop.fanout, bindings)
     return {"failure": failure, **policy, **engine, "process": frame.process}

@@ -37,6 +37,8 @@ def is_timer(step: Step | None) -> bool:
     """Whether the step does nothing but wait: what else it had would need a worker."""
     if step is None or step.loop is not None or len(step.tasks) != 1:
         return False
+    if step.input or step.emit or step.timeout is not None:
+        return False
     (task,) = step.tasks
     return task == Task(name=task.name, kind=WAIT, parameters=task.parameters)
 

@@ -42,7 +42,8 @@ class Judging:
             return None
         delay = await number(retry.delay, names, f"delay in a {place}") or 0.0
         longest = await number(retry.delay_max, names, f"max_delay in a {place}")
-        pause = pause_seconds(retry.backoff, delay, retry.multiplier, tried.attempt)
+        multiplier = await number(retry.multiplier, names, f"multiplier in a {place}") or 0.0
+        pause = pause_seconds(retry.backoff, delay, multiplier, tried.attempt)
         jitter = await self._jitter(retry, names, place)
         pause = bounded(pause, longest)
         if jitter:

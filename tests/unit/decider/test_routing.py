@@ -239,28 +239,6 @@ workflow:
     assert told.status == "COMPLETED"
 
 
-def test_a_step_that_is_not_admitted_is_skipped_and_its_branch_goes_on() -> None:
-    told = story(
-        """
-workflow:
-  - {step: start, next: guarded}
-  - step: guarded
-    spec:
-      policy:
-        admit:
-          rules:
-            - {when: "{{ workload.open }}", then: {allow: true}}
-            - {else: {then: {allow: false}}}
-    tool: {kind: noop}
-    next: after
-  - {step: after, tool: {kind: noop}}
-""",
-        open=False,
-    )
-    assert told.open == ["after"]
-    assert [each.step for each in told.of("step.skipped")] == ["guarded"]
-
-
 def test_events_name_arcs_by_what_happened() -> None:
     told = story("""
 workflow:

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from noetl.decider.waits import WaitInvalid, due_of
+from noetl.decider.waits import WaitInvalid, due_of, is_timer
+from noetl.domain.playbook.model import Step
+from noetl.domain.playbook.task import Task
+from noetl.kernel.ids import StepName
 from noetl.kernel.instant import Instant
 
 NOW = Instant("2026-01-01T00:00:00.000000Z")
@@ -42,3 +46,15 @@ def test_it_is_over_when_it_says(parameters: dict[str, Any], due: str) -> None:
 def test_what_is_no_time_is_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(WaitInvalid, match=r"`seconds` is|`until` is"):
         due_of(parameters, NOW)
+
+
+WAITING = Step(name=StepName("rest"), tasks=(Task(name="rest", kind="wait"),))
+
+
+def test_a_step_that_only_waits_needs_no_worker() -> None:
+    assert is_timer(WAITING)
+
+
+@pytest.mark.parametrize("more", [{"input": {"n": 1}}, {"timeout": 1.0}, {"emit": (None,)}])
+def test_a_step_that_says_more_than_its_wait_needs_one(more: dict[str, Any]) -> None:
+    assert not is_timer(msgspec.structs.replace(WAITING, **more))

@@ -26,6 +26,7 @@ class TestRetry:
             ("attempts: 4, delay: 2, backoff: linear", [2, 4, 6]),
             ("attempts: 4, delay: 2, backoff: exponential", [2, 4, 8]),
             ("attempts: 4, delay: 2, backoff: exponential, multiplier: 3", [2, 6, 18]),
+            ("attempts: 3, delay: 2, backoff: exponential, multiplier: '{{ tries }}'", [2, 8]),
             ("attempts: 4, delay: 2, backoff: linear, max_delay: 5", [2, 4, 5]),
             ("attempts: '{{ tries }}', delay: '{{ pause }}'", [3, 3, 3]),
             ("attempts: 1", []),

@@ -43,6 +43,7 @@ class StepSkipped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     reason: str | None = None
     arrived_from: tuple[StepName, ...] = ()  # none named: whatever had arrived
     arcs: tuple[StepName, ...] = ()
+    writes: dict[str, Any] = {}  # what `set` of the arcs wrote to `ctx`
 
 
 class CallDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -66,6 +66,7 @@ def skipped(fold: Accumulator, event: StepSkipped, envelope: Envelope) -> None:
             take_tokens(fold.state, event.step, event.arrived_from)
         else:
             fold.state.tokens.pop(event.step, None)
+        fold.state.ctx = all_assigned(fold.state.ctx, event.writes)
         put_tokens(fold.state, event.step, event.arcs)
 
 

@@ -19,6 +19,7 @@ Effects = Literal["none", "at_most_once"]
 
 RETRY_ATTEMPTS = 3
 RETRY_DELAY_SECONDS = 1.0
+RETRY_MULTIPLIER = 2.0
 PREVIOUS_TASK = ("previous", "prev")
 """Jump targets that are not names."""
 
@@ -39,7 +40,7 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=T
     delay: Seconds = RETRY_DELAY_SECONDS
     delay_max: Seconds | None = None  # None: no upper bound
     jitter: Condition | float = False
-    multiplier: float = 2.0
+    multiplier: float | str = RETRY_MULTIPLIER
 
 
 class Jump(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -6,6 +6,7 @@ from noetl.domain.playbook.model import AdmitRule
 from noetl.domain.playbook.task import (
     RETRY_ATTEMPTS,
     RETRY_DELAY_SECONDS,
+    RETRY_MULTIPLIER,
     Action,
     Backoff,
     Break,
@@ -67,7 +68,7 @@ def legacy_retry(node: Node | None, problems: Problems) -> tuple[Rule, ...]:
         delay=_given(fields.seconds("initial_delay"), RETRY_DELAY_SECONDS),
         delay_max=fields.seconds("max_delay"),
         jitter=_jitter(fields),
-        multiplier=grows if isinstance(grows, float) else 2.0,
+        multiplier=_given(grows, RETRY_MULTIPLIER),
     )
     when = fields.get("retry_when")
     return (Rule(when=ON_ERROR if when is None else condition(when, problems), action=action),)
@@ -186,14 +187,13 @@ def _jump(fields: Fields, problems: Problems) -> Jump | None:
 
 
 def _retry(fields: Fields) -> Retry:
-    multiplier = fields.seconds("multiplier")
     return Retry(
         attempts=fields.count("attempts") or RETRY_ATTEMPTS,
         backoff=cast(Backoff, fields.text("backoff") or "fixed"),
         delay=_given(fields.seconds("delay"), RETRY_DELAY_SECONDS),
         delay_max=fields.seconds("max_delay"),
         jitter=_jitter(fields),
-        multiplier=multiplier if isinstance(multiplier, float) else 2.0,
+        multiplier=_given(fields.seconds("multiplier"), RETRY_MULTIPLIER),
     )
 
 
