@@ -1,6 +1,8 @@
 """One call's code sees nothing of ours and nothing of another call's, whatever either does."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,6 +33,21 @@ async def test_t4_the_environment_holds_what_was_given_and_nothing_of_ours(
     assert "OFF" not in added
     assert "MINE" not in after
     assert not {"NOETL_SECRET_KEY", "HOME", "PATH"} & added.keys()
+
+
+async def test_t4_other_processes_cannot_be_looked_into(make: ToolMaker) -> None:
+    if not _can_confine():
+        pytest.skip("this kernel has no Landlock")
+    code = "import os; result = open(f'/proc/{os.getppid()}/%s', 'rb').read(1) is not None"
+    for secret in ("environ", "mem"):
+        with pytest.raises(ToolFailed, match="Permission denied"):
+            await run(make(), code % secret)
+
+
+def _can_confine() -> bool:
+    script = "from noetl.tools import python_confinement as it; import sys"
+    asked = [sys.executable, "-c", f"{script}; sys.exit(not it.confine())"]
+    return subprocess.run(asked, check=False).returncode == 0
 
 
 async def test_t4_nothing_that_we_hold_open_reaches_the_code_or_what_it_starts(

@@ -30,8 +30,9 @@ def _beside(name: str) -> ModuleType:
 
 
 if TYPE_CHECKING:
-    from noetl.tools import python_plain, python_program
+    from noetl.tools import python_confinement, python_plain, python_program
 else:
+    python_confinement = _beside("python_confinement")
     python_plain = _beside("python_plain")
     python_program = _beside("python_program")
 
@@ -213,6 +214,7 @@ def main(arguments: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Of the limits on memory, the one that does not count what libraries only reserve.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes_max, memory_bytes_max))
+    python_confinement.confine()
     sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
     around = Surroundings()
     while (data := _receive(control)) is not None:
