@@ -66,6 +66,7 @@ def hidden(value: Any) -> Any:
 def _in_all_forms(texts: set[str]) -> tuple[Secret, ...]:
     plain = {text for text in texts if len(text) >= SUBSTRING_CHARS_MIN}
     forms = {form(text) for text in plain for form in _FORMS}
+    forms |= {case(text) for text in plain if len(text) >= CASE_CHARS_MIN for case in _CASES}
     return tuple(Secret(text) for text in sorted(plain | forms) if text)
 
 
@@ -83,9 +84,13 @@ def _base64_for_addresses(text: str) -> str:
 
 _FORMS: Final = (
     *(quote, quote_plus, _quoted_whole, _base64, _base64_for_addresses),
-    *(str.lower, str.upper, str.strip, str.title, str.capitalize),
+    str.strip,
 )
 """What templates, headers and addresses make of a text without changing what it gives away."""
+
+_CASES: Final = (str.lower, str.upper, str.title, str.capitalize)
+CASE_CHARS_MIN = 8
+"""A shorter secret in another case is mostly a word of its own."""
 
 
 def _sensitive(value: Any, field: str = "") -> Iterator[str]:

@@ -10,6 +10,7 @@ import msgspec
 FORMS_KEPT_MAX = 64
 MASK: Final = "***"
 SUBSTRING_CHARS_MIN = 4  # shorter ones would tear holes into ordinary text
+NUMBER_DIGITS_MIN = 6  # a shorter number is found among ordinary ones too often
 
 
 class Secret:
@@ -125,7 +126,14 @@ def _scrubbed(value: Any, forms: Sequence[str]) -> Any:
         return {_scrubbed(key, forms): _scrubbed(item, forms) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_scrubbed(item, forms) for item in value]
-    return value
+    return MASK if _is_secret_number(value, forms) else value
+
+
+def _is_secret_number(value: Any, forms: Sequence[str]) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    text = str(value)
+    return len(text) >= NUMBER_DIGITS_MIN and text in forms
 
 
 def _scrubbed_text(text: str, forms: Sequence[str]) -> str:

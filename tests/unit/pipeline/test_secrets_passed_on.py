@@ -6,6 +6,7 @@ import pytest
 
 from noetl.pipeline.sensitive import SecretsSeen, secrets_of
 from noetl.ports.tool import ToolCall
+from noetl.templates.secret import scrub
 from tests.unit.pipeline.rows import FunctionTool, House, job
 
 WORD = "Correct-Horse/9"
@@ -38,3 +39,9 @@ async def test_a_secret_is_not_passed_to_a_sub_playbook() -> None:
     assert ended.error is not None
     assert "let the child look it up" in ended.error.message
     assert WORD not in str(ended)
+
+
+def test_ordinary_words_survive_a_short_secret_in_another_case() -> None:
+    assert scrub("a summer day", secrets_of({"password": "Summer"})) == "a summer day"
+    long = secrets_of({"password": "Summer-of-69"})
+    assert scrub("SUMMER-OF-69", long) == "***"

@@ -218,3 +218,8 @@ def test_what_holds_no_secret_is_not_copied() -> None:
     value = {"rows": [{"text": "x" * 100}] * 10}
     assert scrub(value, [TOKEN]) is value
     assert scrub([WORD[:-1]], [TOKEN]) == [WORD[:-1]]
+
+
+def test_a_long_number_that_is_a_secret_is_taken_out_and_a_short_one_is_data() -> None:
+    found = scrub({"code": 987654, "port": 5432, "on": True}, [Secret("987654"), Secret("5432")])
+    assert found == {"code": MASK, "port": 5432, "on": True}
