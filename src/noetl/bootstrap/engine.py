@@ -117,6 +117,7 @@ async def open_engine(
         await stack.enter_async_context(in_background(materialize(engine.coordinator, platform)))
         collector.settle()
         yield engine
+        await engine.leaving.leave()
 
 
 def _built(settings: Settings, platform: Platform, home: Home, telemetry: Telemetry) -> Engine:
@@ -208,7 +209,6 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         async with in_background(worker.run()):
             engine.leaving.worker = worker
             yield
-            await engine.leaving.leave()
     finally:
         await drivers.close()
         await tools.close()

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.slots_draining import drain_slots
 from noetl.runtime.worker import Worker
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Leaving:
-    """From then on nothing is handed out; what our own worker has not ended is handed back."""
+    """From then on nothing is handed out, and what our own worker and slots have not ended is
+    handed back. Workers elsewhere keep what they have, for whoever serves next."""
 
     def __init__(self, coordinator: Coordinator, seconds_max: float) -> None:
         self._coordinator = coordinator
@@ -27,10 +29,19 @@ class Leaving:
     async def leave(self) -> None:
         """Leaving again changes nothing."""
         self._coordinator.seats.is_closed = True
-        if self.worker is not None:
-            with on_signals(SIGNALS, self.worker.drop):
-                await self.worker.drain(self.seconds_max)
+        with on_signals(SIGNALS, self._drop):
+            slots = drain_slots(self._coordinator, lambda: self.seconds_max)
+            await asyncio.gather(self._drained(), slots)
         await self._coordinator.drain()
+
+    async def _drained(self) -> None:
+        if self.worker is not None:
+            await self.worker.drain(self.seconds_max)
+
+    def _drop(self) -> None:
+        self.hurry()
+        if self.worker is not None:
+            self.worker.drop()
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def _next_rows(work: LoopWork, left: int) -> int:
         return min(rows, left)
     at_once = frames_at_once(work)
     if work.total > ROWS_MIN or "row_concurrency" in work.policy:  # else they are one frame
-        rows = min(rows, _parts(work.total, at_once))
+        rows = min(rows, max(_share(work), _parts(work.total, at_once)))
     frames = _parts(left, rows)
     return rows if frames > at_once else _parts(left, frames)
 
@@ -73,10 +73,17 @@ def row_concurrency(work: LoopWork) -> int:
         return 1
     if work.mode == "cursor":
         return int(given or 1)
+    if given is None and len(work.out) <= 1 and next_window(work) is None:
+        return in_flight  # no other frame is out, and none will be
+    return _share(work)
+
+
+def _share(work: LoopWork) -> int:
+    """Rows at once of each of the frames that may be out."""
+    in_flight = int(work.policy.get("max_in_flight", 1))
+    given = work.policy.get("row_concurrency")
     if given is not None:
         return min(int(given), in_flight)
-    if len(work.out) <= 1 and next_window(work) is None:
-        return in_flight  # no other frame is out, and none will be
     return max(1, in_flight // frames_at_once(work))
 
 

@@ -120,9 +120,11 @@ class CoordinatorDesk:
         self._coordinator.seats.hear(beat.worker_id, self._coordinator.held.clock.now())
         lease = self._coordinator.held.terms.lease_seconds
         with self._fencing(beat):
-            return await self._coordinator.submit(
+            answer = await self._coordinator.submit(
                 beat.execution_id, lambda turn: reports.heartbeat(turn, beat, lease)
             )
+        is_leaving = self._coordinator.seats.is_leaving(beat.worker_id)
+        return msgspec.structs.replace(answer, next_action="wait") if is_leaving else answer
 
     async def record_call(
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call

@@ -160,6 +160,11 @@ class Seats:
         if worker_id in self._seats:
             self._seats[worker_id].heard_at = now
 
+    def is_leaving(self, worker_id: WorkerId) -> bool:
+        """Whether it is a slot of an engine, which goes with this process."""
+        seat = self._seats.get(worker_id)
+        return self.is_closed and seat is not None and seat.worker.serves is not None
+
     def find(self, worker_id: WorkerId) -> Seat | None:
         return self._seats.get(worker_id)
 

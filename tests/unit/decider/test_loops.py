@@ -108,6 +108,9 @@ def test_few_rows_are_shared_by_the_frames_that_may_be_out() -> None:
     assert handed_out(told) == [(30, 4), (30, 4)]
     one_by_one = ", max_in_flight: 8, frame: {row_concurrency: 1}"
     assert next_window(looping("parallel", one_by_one, items=[0] * 20).loop("each")) == Window(0, 3)
+    side_by_side = ", max_in_flight: 32, frame: {row_concurrency: 16}"
+    told = looping("parallel", side_by_side, items=[0] * 16)
+    assert next_window(told.loop("each")) == Window(0, 16)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import pytest
 from noetl.decider.view import StageEngines
 from noetl.domain.events.loop import LoopMode
 from noetl.domain.execution.state import LoopWork
-from noetl.domain.work import FrameWork, StageServed, WorkerIdentity
+from noetl.domain.work import FrameWork, StageServed, WorkerIdentity, heartbeat_of
 from noetl.kernel.errors import NoETLError, SparkDriverLost, SparkStartFailed
 from noetl.kernel.ids import ExecutionId, LoopId, StepName, WorkerId
 from noetl.ports.slot_source import Announce, EngineJob, StageOrder
+from noetl.runtime.slots_draining import drain_slots
 from noetl.runtime.stage_slots import (
     LOST_MAX,
     PAUSE_SECONDS,
@@ -19,6 +20,7 @@ from noetl.runtime.stage_slots import (
     frames_per_slot,
     slots_for,
 )
+from noetl.testing.desk_words import ended, said_to
 from tests.unit.runtime.desk_scene import WORKER, Scene
 
 LOOP = """
@@ -202,3 +204,37 @@ def test_slots_together_have_all_the_frames_that_may_be_out(
     work = LoopWork(loop_id=LoopId("a@1"), step=StepName("a"), visit=1, mode=mode, total=9_000)
     work.policy = dict(policy)
     assert (slots_for(work, 4), frames_per_slot(work, 4)) == (slots, frames)
+
+
+async def test_slots_of_a_process_that_stops_are_told_to_end_with_the_rows_that_run(
+    stage: Stage,
+) -> None:
+    execution = await stage.start(ASKED)
+    (work,) = await stage.scene.claim(1, stage.slot())
+    slot = stage.slot()
+    stage.scene.coordinator.seats.is_closed = True
+    draining = asyncio.create_task(drain_slots(stage.scene.coordinator, lambda: 10.0))
+    await stage.scene.clock.advance(1)
+
+    answer = await stage.scene.desk.heartbeat(heartbeat_of(work, slot.worker_id))
+    await stage.scene.report(ended(work, slot, "done"))
+    await stage.scene.clock.advance(1)
+    await asyncio.wait_for(draining, 5)
+
+    assert answer.next_action == "wait"
+    assert await stage.scene.of(execution, "frame.abandoned") == []
+
+
+async def test_what_slots_of_a_process_that_stops_have_not_ended_is_handed_back(
+    stage: Stage,
+) -> None:
+    execution = await stage.start(ASKED)
+    (work,) = await stage.scene.claim(1, stage.slot())
+    stage.scene.coordinator.seats.is_closed = True
+    draining = asyncio.create_task(drain_slots(stage.scene.coordinator, lambda: 10.0))
+    await stage.scene.clock.advance(11)
+    await asyncio.wait_for(draining, 5)
+
+    (back,) = await stage.scene.of(execution, "frame.abandoned")
+    assert back.handed_back
+    assert await said_to(stage.scene.report(ended(work, stage.slot()))) == "lost"
