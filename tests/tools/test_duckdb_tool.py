@@ -145,3 +145,16 @@ def test_reading_has_no_effect(tmp_path: Path) -> None:
     assert not tool.has_effect({"query": "SELECT * FROM read_csv('x.csv')"})
     assert not tool.has_effect({"query": "FROM t"})
     assert tool.has_effect({"query": "COPY t TO 'x.csv'"})
+
+
+async def test_a_result_without_rows_is_a_table_with_its_columns(tool: DuckdbTool) -> None:
+    nothing = await run(tool, "SELECT 1 AS id, 'x' AS name WHERE false")
+    query = "SELECT count(id) AS n, sum(id) AS total, max(upper(name)) AS name FROM t WHERE id > 1"
+
+    value = await run(tool, query, tables={"t": nothing})
+    own = await run(tool, "SELECT id FROM t", tables={"t": {"columns": ["id"], "rows": []}})
+    lost = await failure(tool, query, tables={"t": nothing["rows"]})
+
+    assert value["rows"] == [{"n": 0, "total": None, "name": None}]
+    assert (own["columns"], own["rows"]) == (["id"], [])
+    assert "give the whole result" in lost.failure.message

@@ -13,8 +13,8 @@ from noetl.tools.sql_results import Outcome, number
 from noetl.tools.sql_tables import ResultRows
 from noetl.tools.table_inputs import TableInput
 
-Given: TypeAlias = Path | list[Any]
-"""A file of Arrow, or rows."""
+Given: TypeAlias = Path | list[Any] | tuple[str, ...]
+"""A file of Arrow, rows, or the columns of a table that has none."""
 
 _BATCH_ROWS = 65_536
 _FLOATS = frozenset({"FLOAT", "DOUBLE"})
@@ -38,11 +38,18 @@ def tables_of(given: Any, files: Sequence[TableInput]) -> dict[str, Given]:
         if name in stored:
             found[name] = stored[name]
         elif isinstance(rows, list):
-            found[name] = rows
+            found[name] = rows or _columns_of(value) or rows
         else:
             kind = type(value).__name__
             raise failed("schema", f"the table {name!r} is a {kind}; give it a list of rows")
     return found
+
+
+def _columns_of(value: Any) -> tuple[str, ...]:
+    """Those that a result of SQL names beside its rows."""
+    named = value.get("columns") if isinstance(value, Mapping) else None
+    columns = named if isinstance(named, list) else []
+    return tuple(dict.fromkeys(each for each in columns if isinstance(each, str)))
 
 
 def arrow_table(name: str, given: Given) -> Any:
@@ -55,11 +62,16 @@ def arrow_table(name: str, given: Given) -> Any:
         except (OSError, pa.ArrowException) as error:
             message = f"the table {name!r} cannot be read: {error}; run the task again"
             raise failed("missing_reference", message) from error
+    if isinstance(given, tuple):  # of type null, which DuckDB takes for whatever a query needs
+        return pa.table({column: pa.nulls(0) for column in given})
     rows = [row if isinstance(row, dict) else {"value": row} for row in given]
     columns = list(dict.fromkeys(chain.from_iterable(rows)))
     if not columns:
         raise failed(
-            "schema", f"the table {name!r} has no rows, so its columns are not known; check first"
+            "schema",
+            f"the table {name!r} has no rows, so its columns are not known; give the whole result"
+            " of SQL (`{{ step }}`, not `{{ step.rows }}`), which names them, or a map with"
+            " `columns` and `rows`",
         )
     return _table_of_rows(name, rows, columns)
 
