@@ -3,9 +3,11 @@
 from typing import Final
 
 from noetl.domain.work import Call
+from noetl.pipeline import staged_calls
 from noetl.pipeline.cycle import Cycle
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job, Journal
+from noetl.results.store import ResultStore
 
 FIRED: Final = "fired"
 REPEATED: Final = "repeated"
@@ -21,32 +23,53 @@ class Effects:
     """
 
     __slots__ = (
+        "_found",
         "_has_begun",
-        "_is_doubtful",
+        "_job",
         "_journal",
         "_recorded",
+        "_store",
         "adopted",
         "fired",
         "in_doubt",
+        "is_doubtful",
         "outcomes",
         "pending",
         "repeated",
     )
 
-    def __init__(self, job: Job, journal: Journal) -> None:
+    def __init__(self, job: Job, journal: Journal, store: ResultStore) -> None:
         self.pending: list[Call] = []  # finished, not yet recorded
         self.fired = 0
         self.adopted: list[str] = []
         self.repeated: list[str] = []
         self.in_doubt: list[str] = []
         self.outcomes: dict[tuple[str, str], int] = {}  # what became of effects, and whose
+        self.is_doubtful = job.has_predecessor
+        self._found: Call | None = None  # beside its result, and in no record
         self._has_begun = False
+        self._job = job
         self._journal = journal
         self._recorded = job.journal
-        self._is_doubtful = job.has_predecessor
+        self._store = store
 
     def recorded(self, cycle: Cycle) -> Call | None:
         return self._recorded.get((cycle.plan.name, cycle.run)) if self._recorded else None
+
+    @staticmethod
+    def has_end(call: Call | None) -> bool:
+        """A call that was only tried may have ended since."""
+        return call is not None and (call.result is not None or call.error is not None)
+
+    async def staged(self, cycle: Cycle) -> Call | None:
+        """What an earlier holder left beside a result and recorded nowhere."""
+        self._found = await staged_calls.staged(self._store, self._job, cycle.plan.name, cycle.run)
+        return self._found
+
+    async def ended(self, call: Call) -> None:
+        """To be recorded before the row goes on to its next effect."""
+        self.pending.append(call)
+        await staged_calls.stage(self._store, self._job, call)
 
     async def before(self, cycle: Cycle) -> None:
         """Called when the cycle is about to fire. Raises ToolFailed when it must not."""
@@ -63,10 +86,10 @@ class Effects:
         """From here on the effect may have happened."""
         if cycle.note is not None:
             return
-        cycle.note = REPEATED if self._is_doubtful else FIRED
-        if self._is_doubtful:
+        cycle.note = REPEATED if self.is_doubtful else FIRED
+        if self.is_doubtful:
             self.repeated.append(cycle.key)
-        self._is_doubtful = False
+        self.is_doubtful = False
         self.fired += 1
         self._count(cycle.note, cycle)
 
@@ -83,6 +106,9 @@ class Effects:
         if call.effect == REPEATED:
             outcome = REPEATED
             self.fired += 1
+        if call is self._found:  # nothing was fired after it: it would have been recorded before
+            self.pending.append(call)
+            self.is_doubtful = False
         lists = {IN_DOUBT: self.in_doubt, ADOPTED: self.adopted, REPEATED: self.repeated}
         lists[outcome].append(cycle.key)
         self._count(outcome, cycle)
@@ -92,12 +118,12 @@ class Effects:
         self.outcomes[whose] = self.outcomes.get(whose, 0) + 1
 
     def _admit(self, cycle: Cycle) -> None:
-        if not cycle.is_refused and not (self._is_doubtful and cycle.plan.effects == AT_MOST_ONCE):
+        if not cycle.is_refused and not (self.is_doubtful and cycle.plan.effects == AT_MOST_ONCE):
             return
         if not cycle.is_refused:
             self.in_doubt.append(cycle.key)
             self._count(IN_DOUBT, cycle)
-        cycle.is_refused, self._is_doubtful = True, False
+        cycle.is_refused, self.is_doubtful = True, False
         message = (
             f"an earlier worker may have run {cycle.plan.name} ({cycle.key}) before it was lost,"
             " and `effects: at_most_once` forbids to run it again; look at its target, then"

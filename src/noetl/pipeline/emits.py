@@ -1,5 +1,10 @@
 """`emit`: changes of business objects that a task or a step made known."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.playbook.values import Emit
 from noetl.kernel.canonical_json import check_plain
@@ -34,4 +39,19 @@ async def _change(emit: Emit, evaluation: Evaluation, names: Source) -> Business
         id=str(identifier),
         status=None if status in (None, "") else str(status),
         attributes=attributes or {},
+    )
+
+
+def scrubbed(
+    told: Iterable[BusinessObjectChanged], scrub: Callable[[Any], Any]
+) -> tuple[BusinessObjectChanged, ...]:
+    """Without the secrets that a row has used."""
+    return tuple(
+        msgspec.structs.replace(
+            change,
+            id=scrub(change.id),
+            status=scrub(change.status),
+            attributes=scrub(change.attributes),
+        )
+        for change in told
     )

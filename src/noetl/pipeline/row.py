@@ -1,7 +1,6 @@
 """One row from its first task to its end: tasks in order, and what their rules make of it."""
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -44,7 +43,7 @@ class Row:
         self._hold = hold
         self._plan = workshop.plans.of(job.playbook, job.step)
         self._sight = Sight(workshop, job)
-        self._effects = Effects(job, journal)
+        self._effects = Effects(job, journal, workshop.contents.store)
         self._attempts = Attempts(workshop, job, self._sight, self._effects)
         self._judging = Judging(self._sight)
         self._runs: dict[str, int] = {}
@@ -104,11 +103,13 @@ class Row:
 
     async def _cycle(self, cycle: Cycle) -> Ending:
         name, recorded = cycle.plan.name, self._effects.recorded(cycle)
+        if self._effects.is_doubtful and not self._effects.has_end(recorded):
+            recorded = await self._effects.staged(cycle) or recorded
         if recorded is not None:
             ending = await self._adopt(cycle, recorded)
             if ending is not None:
                 return ending
-            if recorded.result is None and recorded.error is None:
+            if not self._effects.has_end(recorded):
                 self._tries[name] = recorded.tries  # an earlier holder was lost between two tries
         while True:
             self._open = cycle
@@ -178,7 +179,7 @@ class Row:
             ending = Ending(ending.action, with_detail(failure, tried.outcome))
         self._left(cycle, tried)
         if cycle.note is not None or cycle.is_refused:
-            self._effects.pending.append(await self._call(cycle, tried, failure))
+            await self._effects.ended(await self._call(cycle, tried, failure))
         self._open = None
         return ending
 
@@ -271,7 +272,7 @@ class Row:
             parent=self._parent(self._last) if self._job.is_whole_step else None,
             error=None if failure is None else self._scrubbed(failure),
             writes=scrub(self._sight.names.writes),
-            emitted=tuple(self._scrubbed_changes(self._emitted)) if self._emitted else (),
+            emitted=emits.scrubbed(self._emitted, scrub) if self._emitted else (),
             calls=tuple(effects.pending),
             task_ms=self._task_ms,
             fired=effects.fired,
@@ -286,15 +287,3 @@ class Row:
         return msgspec.structs.replace(
             failure, message=scrub(failure.message), detail=scrub(failure.detail)
         )
-
-    def _scrubbed_changes(
-        self, changes: Iterable[BusinessObjectChanged]
-    ) -> Iterable[BusinessObjectChanged]:
-        scrub = self._sight.secrets.scrub
-        for change in changes:
-            yield msgspec.structs.replace(
-                change,
-                id=scrub(change.id),
-                status=scrub(change.status),
-                attributes=scrub(change.attributes),
-            )
