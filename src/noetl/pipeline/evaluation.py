@@ -1,8 +1,8 @@
 """Rendering for one row: what a template needs is fetched, and then it is asked again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from noetl.dsl.language.shapes import duration_seconds
 from noetl.pipeline.failures import failed
@@ -24,21 +24,29 @@ Source = Callable[[], Bindings]
 Answer = TypeVar("Answer", Rendered, Judgement)
 
 
+class Needed(Protocol):
+    """Brings what templates need into the names."""
+
+    @property
+    def fetched(self) -> Fetched:
+        """Where payloads are from then on."""
+        ...
+
+    async def fetch(self, need: Need, evaluation: "Evaluation") -> None:
+        """What is needed may be written with templates itself."""
+        ...
+
+
 class Evaluation:
-    """`fetch` brings what is needed into the names; `fetched` is where payloads then are."""
+    """Whoever fetches is handed the evaluation and keeps none: a row must not hold itself, or all
+    that it has seen would stay until somebody looks for cycles."""
 
-    __slots__ = ("_fetch", "_fetched", "_names", "_workshop")
+    __slots__ = ("_fetched", "_names", "_needed", "_workshop")
 
-    def __init__(
-        self,
-        workshop: Workshop,
-        fetch: Callable[[Need], Awaitable[None]],
-        fetched: Fetched,
-        names: Names,
-    ) -> None:
+    def __init__(self, workshop: Workshop, needed: Needed, names: Names) -> None:
         self._workshop = workshop
-        self._fetch = fetch
-        self._fetched = fetched
+        self._needed = needed
+        self._fetched = needed.fetched
         self._names = names
 
     @property
@@ -68,6 +76,10 @@ class Evaluation:
         if self._names.may_refer or self.may_have_tables:
             whole = await self.whole(whole, tables=tables)
         return masked(whole) if self._names.has_secrets and not reveals else whole
+
+    async def outside(self, value: Any) -> Any:
+        """With what is visible outside of tasks, secrets in the open."""
+        return await self.value(value, self._names.base, reveals=True)
 
     async def code(self, code: str, names: Source) -> str:
         rendered = await self._answer(lambda bindings: render_code(code, bindings), names)
@@ -102,7 +114,7 @@ class Evaluation:
         if self._names.may_refer:
             payloads = {each.payload for each in references_in(value)}
             for payload in sorted(payloads):
-                await self._fetch(Need(payload, ()))
+                await self._needed.fetch(Need(payload, ()), self)
             value = opened(value, self._fetched) if payloads else value
         if tables or not self.may_have_tables or not has_tables(value):
             return value
@@ -126,5 +138,5 @@ class Evaluation:
                 raise failed("missing_reference", f"{message}; give the value to a tool instead")
             asked |= answer.needs
             for need in sorted(answer.needs, key=str):
-                await self._fetch(need)
+                await self._needed.fetch(need, self)
             answer = None

@@ -63,7 +63,7 @@ def _json_field(name: str, text_type: Any) -> Any:
 
 
 def _text_type(values: Sequence[str | None]) -> Any:
-    chars = sum(len(value) for value in values if value)
+    chars = sum(map(len, filter(None, values)))
     return pa.string() if chars <= TEXT_CHARS_MAX else pa.large_string()
 
 

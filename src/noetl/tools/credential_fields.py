@@ -173,14 +173,14 @@ def object_store_fields(credential: OpenCredential) -> ObjectStoreFields:
 
 def secrets_of(call: ToolCall) -> list[Secret]:
     """What no failure of this call may hold, also in the forms it takes on the way."""
+    if not call.credentials and call.parameters.keys().isdisjoint(_PASSWORD):
+        return []
     plain = set(_secret_texts(credential.data for credential in call.credentials.values()))
     plain |= {str(call.parameters[name]) for name in _PASSWORD if call.parameters.get(name)}
     for credential in call.credentials.values():
         user, password = _text(credential.data, _USER), _text(credential.data, _PASSWORD)
         if user is not None and password is not None:
             plain.add(_basic(user, password))
-    if not plain:
-        return []
     written = {form(text) for text in plain for form in (quote, quote_plus)}
     written |= {quote(text, safe="") for text in plain}
     return [Secret(text) for text in (plain | written) - {""}]

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,7 +18,8 @@ from noetl.tools.sql_results import number
 RESPONSE_TYPES: Final = ("auto", "json", "text", "bytes")
 PREVIEW_CHARS_MAX = 300
 
-_LONG_NUMBER = re.compile(rb"\d{19}")  # may be more than an encoder can carry
+_DIGITS_AS_ZEROS = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))
+_LONG_NUMBER = b"0" * 19  # may be more than an encoder can carry
 
 _KINDS: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "auth",
@@ -112,7 +112,7 @@ def _text(body: bytes, charset: str, *, lossy: bool) -> tuple[str, bool]:
 
 def _json(body: bytes) -> Any:
     """Raises ValueError also for what Python would take and JSON does not have."""
-    integer = _integer if _LONG_NUMBER.search(body) else None
+    integer = _integer if _LONG_NUMBER in body.translate(_DIGITS_AS_ZEROS) else None
     if integer is None:
         try:
             return msgspec.json.decode(body)
