@@ -27,7 +27,7 @@ from noetl.wire.codec import open_stored
 from tests.golden_tests.golden_api import TOKEN, GoldenApi
 
 _PLAYBOOKS = Path(__file__).resolve().parents[1] / "golden" / "playbooks"
-FOLDERS = tuple(_PLAYBOOKS / version / "runs" for version in ("v0.2", "v0.3"))
+FOLDERS = tuple(_PLAYBOOKS / version / "runs" for version in ("v0.2", "v0.3", "v0.4"))
 GIVEN_FILES = "files"
 """The part of an engine's home that the tests fill."""
 

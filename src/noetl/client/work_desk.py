@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 from noetl.client.connection import Connection
+from noetl.domain.chunk import ChunkTold
 from noetl.domain.work import (
     Call,
     ChildOutcome,
@@ -53,6 +54,9 @@ class HttpWorkDesk:
     ) -> LeaseAnswer:
         record = CallRecord(execution_id=execution, command_id=command, claim=claim, call=call)
         return await self._connection.post("/api/work/calls", record, LeaseAnswer)
+
+    async def record_chunk(self, told: ChunkTold) -> LeaseAnswer:
+        return await self._connection.post("/api/work/chunks", told, LeaseAnswer)
 
     async def frame_started(self, start: FrameStart) -> LeaseAnswer:
         return await self._connection.post("/api/work/frames/started", start, LeaseAnswer)

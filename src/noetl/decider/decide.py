@@ -3,10 +3,11 @@
 A decision's fact lands in the same append as its cause, so being woken twice asks nothing twice.
 """
 
-from noetl.decider import loops
+from noetl.decider import chunks, loops
 from noetl.decider.answers import Decided, Incomplete, Missing
+from noetl.decider.arrivals import may_still_arrive
 from noetl.decider.evaluate import holds
-from noetl.decider.routing import exit_of, result_of_step, skip_of
+from noetl.decider.routing import result_of_step, skip_of
 from noetl.decider.view import View
 from noetl.decider.waits import timers_set
 from noetl.domain.events import (
@@ -39,6 +40,7 @@ def decide(view: View) -> list[Decided] | Missing:
         return (
             _finished_loops(view)
             or _finished_steps(view)
+            or chunks.passed_on(view)
             or _started_work(view)
             or timers_set(view)
             or _entered_steps(view)
@@ -67,7 +69,9 @@ def _finished_steps(view: View) -> list[Decided]:
         step = view.plan.playbook.steps.get(name)
         state = view.state.steps[name]
         if step is not None and (state.outcome is not None or _does_nothing(step)):
-            return [exit_of(view, step, state)]
+            exited = chunks.ended(view, step, state)
+            if exited is not None:
+                return [exited]
     return []
 
 
@@ -86,7 +90,7 @@ def _work(view: View, step: Step) -> list[Decided]:
         name = loop_id(step.name, state.visit, state.attempt)
         return [] if name in view.state.loops else _loop(view, step, state)
     command = command_id(view.state.execution.execution_id, step.name, state.visit, state.attempt)
-    if command in view.state.commands:
+    if command in view.state.commands or state.outcome is not None:  # its chunks go first
         return []
     tool = PIPELINE if step.is_pipeline else step.tasks[0].kind
     issued = CommandIssued(
@@ -127,7 +131,7 @@ def _entered_steps(view: View) -> list[Decided]:
         for name, sources in state.tokens.items()
         if name in view.plan.playbook.steps
         and name not in state.open_steps
-        and not _may_still_arrive(view, name)
+        and not may_still_arrive(view, name)
         for decided in _enter(
             view, name, tuple(sources) if name in view.plan.graph.joins else (sources[0],)
         )
@@ -169,17 +173,6 @@ def _is_admitted(view: View, step: Step) -> bool:
         if holds(rule.when, view.bindings(step.name)):
             return rule.allow
     return True
-
-
-def _may_still_arrive(view: View, join: StepName) -> bool:
-    """Whether something upstream of a join is running or about to."""
-    upstream = view.plan.upstream.get(join)
-    if upstream is None:
-        return False
-    state = view.state
-    return any(name in upstream for name in state.open_steps) or any(
-        name in upstream for name in state.tokens
-    )
 
 
 def _end(view: View) -> list[Decided]:

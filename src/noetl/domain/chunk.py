@@ -3,6 +3,7 @@
 import msgspec
 
 from noetl.domain.events.values import Result
+from noetl.kernel.ids import CommandId, ExecutionId
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -13,3 +14,12 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     index: int
     has_more: bool
     result: Result
+
+
+class ChunkTold(msgspec.Struct, frozen=True, kw_only=True):
+    """What the holder of a command says of a chunk."""
+
+    execution_id: ExecutionId
+    command_id: CommandId
+    claim: int
+    chunk: Chunk

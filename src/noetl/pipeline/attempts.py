@@ -9,6 +9,7 @@ import msgspec
 from noetl.kernel.canonical_json import check_plain
 from noetl.kernel.errors import EventInvalid
 from noetl.pipeline.boundary import has_effect, run_tool, takes_tables
+from noetl.pipeline.chunks import passing_on
 from noetl.pipeline.cycle import Cycle, Tried
 from noetl.pipeline.effects import Effects
 from noetl.pipeline.failures import EXPECTED, failure_of
@@ -58,6 +59,8 @@ class Attempts:
             if not plan.is_input_fixed:
                 given = await self._preparation.input(plan, attempt)
             call = await self._preparation.call(cycle, plan, attempt, given)
+            if self._job.passing is not None:
+                call = passing_on(call, cycle, self._job.passing, self._sight.secrets)
             result = await self._fired(cycle, call, hold)
             is_plain = result.table is None and result.stored is None
             value = result.value if is_plain else await self._handed().value(result)

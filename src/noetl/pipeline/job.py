@@ -12,6 +12,7 @@ from noetl.domain.playbook.model import Playbook, Step
 from noetl.domain.work import Call, Facts
 from noetl.kernel.ids import CommandId, StageId
 from noetl.kernel.scope import Scope
+from noetl.pipeline.chunks import Passing
 from noetl.templates.places import Frame, Iteration
 
 RowStatus = Literal["ok", "failed", "break"]
@@ -34,6 +35,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     command_id: CommandId | None = None
     stage_id: StageId | None = None
     visit_attempt: int = 1  # of a row: rises by a person's retry of its loop
+    passing: Passing | None = None  # of a step with arcs for chunks
 
     @property
     def coordinates(self) -> str:

@@ -1,6 +1,6 @@
 """What a task can do to the world."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +11,10 @@ from noetl.domain.events.values import Failure, ResultReference
 from noetl.kernel.errors import NoETLError
 from noetl.kernel.ids import CommandId, ExecutionId, StageId, StepName
 from noetl.kernel.scope import Scope
+
+PassOn = Callable[[Any, bool], Awaitable[None]]
+"""Takes a chunk of a result that is still growing, and whether more follow. Make the next one when
+it returns."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +37,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     visit_attempt: int = 1  # of a row: rises by a person's retry of its loop
     result: str = ""  # its name, for tools that store their results themselves
     is_repeatable: bool = True  # False: `effects: at_most_once`
+    pass_on: PassOn | None = None  # None: nobody waits for chunks
 
     @property
     def credential(self) -> OpenCredential | None:

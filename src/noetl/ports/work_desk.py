@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from noetl.domain.chunk import ChunkTold
 from noetl.domain.work import (
     Call,
     ChildOutcome,
@@ -40,6 +41,8 @@ class WorkDesk(ChildDesk, Protocol):
     W7  rows that a cursor's frame has claimed are recorded, under numbers that no other row of the
         loop has, before `frame_started` is acknowledged; said again it changes nothing, and
         whoever holds the frame next is given the same rows
+    W8  chunks of a task are recorded in order and once each, before they are acknowledged,
+        whoever tells of them how often
     """
 
     async def register(self, worker: WorkerIdentity) -> None: ...
@@ -58,6 +61,10 @@ class WorkDesk(ChildDesk, Protocol):
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call
     ) -> LeaseAnswer:
         """Journal one finished cycle before the pipeline goes on to its next effect."""
+        ...
+
+    async def record_chunk(self, told: ChunkTold) -> LeaseAnswer:
+        """Before the next one is made. Raises ClaimLost."""
         ...
 
     async def frame_started(self, start: FrameStart) -> LeaseAnswer:

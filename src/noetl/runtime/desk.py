@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import msgspec
 
 from noetl.decider.answers import Decided
+from noetl.domain.chunk import ChunkTold
 from noetl.domain.events import ChildStarted
 from noetl.domain.events.values import ResultReference
 from noetl.domain.execution.rows import TERMINAL
@@ -37,6 +38,7 @@ from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.report_names import count_called, count_reported
+from noetl.runtime.reports_chunks import chunk_told
 from noetl.runtime.reports_claims import frame_started
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
@@ -134,6 +136,11 @@ class CoordinatorDesk:
         )
         count_called(self._coordinator.held.results.counts, call)
         return answer
+
+    async def record_chunk(self, told: ChunkTold) -> LeaseAnswer:
+        return await self._coordinator.submit(
+            told.execution_id, lambda turn: chunk_told(turn, told)
+        )
 
     async def frame_started(self, start: FrameStart) -> LeaseAnswer:
         with self._fencing(start):

@@ -12,6 +12,7 @@ import msgspec
 
 from noetl.domain.events import (
     CallDone,
+    CallPartial,
     CommandClaimed,
     CommandCompleted,
     CommandFailed,
@@ -38,7 +39,7 @@ from noetl.templates.recorded import ORDER
 Tier = Literal["inline", "part", "feather", "json", "dataset", "payload"]
 """In its event, in the result of its step, or outside: by encoding, by frames, or by digest."""
 
-Kind = Literal["step", "task", "loop", "frame"]
+Kind = Literal["step", "task", "loop", "frame", "chunk"]
 
 
 class ResultEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,8 @@ class ResultIndex:
         match recorded.event:
             case CallDone() as done if done.task is not None:
                 return self._call(done, done.task, envelope)
+            case CallPartial(result=Result(reference=ResultReference())) as part:
+                return [self._chunk(part, envelope)]
             case CommandCompleted() | CommandFailed() as ended:
                 return self._command(ended.result, envelope)
             case FrameCommitted() as committed:
@@ -140,6 +143,12 @@ class ResultIndex:
         self._called.setdefault(command, []).append(entry)
         # Whether it is a task's own result or the step's is known when the command ends.
         return []
+
+    def _chunk(self, part: CallPartial, envelope: Envelope) -> ResultEntry:
+        work = self._commands.get(envelope.command_id or CommandId(""))
+        work = work or Work(part.step, part.visit)
+        name = _name(work, envelope, part.task, part.run)
+        return _entry(name, part.result, envelope, kind="chunk")
 
     def _command(self, result: Result | None, envelope: Envelope) -> list[ResultEntry]:
         command = envelope.command_id or CommandId("")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from noetl.domain.chunk import ChunkTold
 from noetl.domain.work import (
     Call,
     ChildOutcome,
@@ -148,6 +149,9 @@ class ClosedDesk:
         self, execution: ExecutionId, command: CommandId, claim: int, call: Call
     ) -> LeaseAnswer:
         _refuse(execution, command, claim, call)
+
+    async def record_chunk(self, told: ChunkTold) -> LeaseAnswer:
+        _refuse(told)
 
     async def frame_started(self, start: FrameStart) -> LeaseAnswer:
         _refuse(start)

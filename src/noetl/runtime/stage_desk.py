@@ -24,9 +24,9 @@ from noetl.domain.projection import ProjectionQuery
 from noetl.domain.work import FrameWork, Heartbeat, NextAction, StageServed, WorkerIdentity
 from noetl.kernel.errors import (
     ClaimLost,
+    FrameAlreadyTerminal,
     FrameNotFound,
     FrameOwnerMismatch,
-    FrameAlreadyTerminal,
     StageNotFound,
     StageOver,
 )

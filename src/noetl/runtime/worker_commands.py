@@ -8,11 +8,13 @@ from noetl.domain.playbook.model import Playbook, Step
 from noetl.domain.work import Call, CommandReport, CommandWork
 from noetl.kernel.errors import ClaimLost, InvariantBroken
 from noetl.kernel.ids import StepName, WorkerId
+from noetl.pipeline.chunks import Passing
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
 from noetl.pipeline.keeping import keeping_of_step
 from noetl.ports.clock import Clock
 from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
+from noetl.runtime.worker_chunks import ChunkTeller, answers_to_chunks
 from noetl.runtime.worker_patience import insisted
 from noetl.templates.layered import PipelineResult
 
@@ -35,10 +37,11 @@ class Commands:
     ) -> CommandReport:
         """Raises ClaimLost."""
         began = self.clock.monotonic()
+        step = step_of(playbook, work.step)
         job = Job(
             scope=work.scope,
             playbook=playbook,
-            step=step_of(playbook, work.step),
+            step=step,
             visit=work.visit,
             facts=work.facts,
             ctx=work.facts.ctx,
@@ -46,6 +49,7 @@ class Commands:
             attempt=work.holder,
             has_predecessor=work.claim > 1,
             command_id=work.command_id,
+            passing=self._passing(work, step, hold),
         )
         ended = await self.pipelines.run(job, _CommandJournal(self, work, hold), hold)
         result = await insisted(lambda: self._result(job, ended), hold.check, self.clock)
@@ -61,6 +65,12 @@ class Commands:
             emitted=ended.emitted,
             duration_ms=round(1000 * (self.clock.monotonic() - began)),
         )
+
+    def _passing(self, work: CommandWork, step: Step, hold: Hold) -> Passing | None:
+        if not answers_to_chunks(step):
+            return None
+        teller = ChunkTeller(work, step, self.desk, self.results)
+        return lambda made: teller.pass_on(made, hold, self.clock)
 
     async def _result(self, job: Job, ended: RowResult) -> Result | None:
         """Of a failed pipeline the tasks that did succeed; of a tool what it said in failing."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.domain.chunk import Chunk, ChunkTold
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import Failure
 from noetl.domain.work import (
@@ -173,6 +174,14 @@ async def said_to(asked: Awaitable[Reported]) -> str:
         return "duplicate" if (await asked).duplicate else "recorded"
     except ClaimLost:
         return "lost"
+
+
+def chunk_of(work: Work, index: int) -> ChunkTold:
+    assert isinstance(work, CommandWork), "only commands have chunks"
+    chunk = Chunk(task="call", index=index, has_more=True, result=inline_result({"page": index}))
+    return ChunkTold(
+        execution_id=work.execution_id, command_id=work.command_id, claim=work.claim, chunk=chunk
+    )
 
 
 def child_of(work: Work, path: str) -> ChildRequest:

@@ -61,7 +61,7 @@ async def _answer(call: ToolCall, process: PythonProcess, request: bytes) -> Ans
     """Raises ToolFailed for code that took too long, or failed."""
     try:
         async with asyncio.timeout(call.timeout_seconds):
-            answer = await process.ask(request)
+            answer = await process.ask(request, call.pass_on)
     except TimeoutError as error:
         raise failed(
             "timeout",
@@ -108,6 +108,7 @@ def _request(call: ToolCall, code: str, tables: Sequence[TableInput], place: Pat
         "libs": parameters.get("libs"),
         "env": child_environment({}, parameters.get("env")),
         "cwd": str(parameters.get("cwd") or ""),
+        "chunks": call.pass_on is not None,
     }
     try:
         return msgspec.json.encode(request, enc_hook=_plain)

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -92,11 +93,13 @@ def _tables() -> Any:
     return loaded
 
 
-def _run(request: dict[str, Any]) -> bytes:
+def _run(request: dict[str, Any], control: int) -> bytes:
     """The answer to code that went well."""
     if request["tables"] or request["arrow"]:
         _tables().place(request)
     result = python_program.run(request)
+    if request["chunks"] and hasattr(result, "__next__"):
+        result = _all_told(result, control)
     if python_program.may_hold_table(result):
         table, result = _tables().taken(result, request["table_file"])
         if table is not None:
@@ -104,7 +107,36 @@ def _run(request: dict[str, Any]) -> bytes:
     return b'{"value":%b,"is_worn":' % python_plain.encoded(result)
 
 
-def answer_to(data: bytearray, around: Surroundings) -> bytes:
+def _all_told(chunks: Iterator[Any], control: int) -> Any:
+    """What a generator returns, once everything that it yields was taken. One chunk waits as it
+    goes out until the next is made: only then is it known whether more follow."""
+    waiting: bytes | None = None
+    count = 0
+    while True:
+        try:
+            chunk = python_plain.encoded(next(chunks))
+        except StopIteration as end:
+            if waiting is not None:
+                _tell(control, waiting, b"false")
+            return {"chunks": count} if end.value is None else end.value
+        except BaseException:
+            if waiting is not None:
+                _tell(control, waiting, b"true")
+            raise
+        count += 1
+        if waiting is not None:
+            _tell(control, waiting, b"true")
+        waiting = chunk
+
+
+def _tell(control: int, chunk: bytes, has_more: bytes) -> None:
+    """Returns when whoever asks has taken it."""
+    _send(control, b'{"has_more":', has_more, b',"chunk":', chunk, b"}")
+    if _receive(control) is None:
+        os._exit(0)  # nobody asks any more
+
+
+def answer_to(data: bytearray, around: Surroundings, control: int) -> bytes:
     """One request's answer as JSON: its value, or its failure."""
     outcome = b""
     failure: dict[str, Any] | None = None
@@ -114,7 +146,7 @@ def answer_to(data: bytearray, around: Surroundings) -> bytes:
         data.clear()
         file, code = request["file"], request["code"]
         around.prepare(request)
-        outcome = _run(request)
+        outcome = _run(request, control)
     except BaseException as error:  # noqa: BLE001 - whatever code raises is its failure
         failure = described(error, file, code)
     around.restore()
@@ -201,10 +233,12 @@ def _receive(control: int) -> bytearray | None:
     return data
 
 
-def _send(control: int, data: bytes) -> None:
-    rest = memoryview(len(data).to_bytes(HEADER_BYTES, "big") + data)
-    while rest:
-        rest = rest[os.write(control, rest) :]
+def _send(control: int, *parts: bytes) -> None:
+    size = sum(map(len, parts)).to_bytes(HEADER_BYTES, "big")
+    for part in (size + parts[0], *parts[1:]):  # a large one is not copied for its frame
+        rest = memoryview(part)
+        while rest:
+            rest = rest[os.write(control, rest) :]
 
 
 def main(arguments: list[str]) -> None:
@@ -218,7 +252,7 @@ def main(arguments: list[str]) -> None:
     sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
     around = Surroundings()
     while (data := _receive(control)) is not None:
-        _send(control, answer_to(data, around))
+        _send(control, answer_to(data, around, control))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from noetl.kernel.scope import Scope
-from noetl.ports.tool import ToolFailed
+from noetl.ports.tool import PassOn, ToolFailed
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.child_process import ChildProcess, Program, exit_text
 from noetl.tools.failures import failed
@@ -22,6 +22,7 @@ OUTPUT_BYTES_MAX = 65_536
 ANSWER_BYTES_MAX = RESULT_BYTES_MAX + 1_000_000
 HEADER_BYTES = 8
 FIRST_READ_BYTES = 65_536
+GO_ON = b"{}"
 
 _SCRIPT = Path(__file__).with_name("python_child.py")
 
@@ -45,6 +46,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     table: AnswerTable | None = None
     failure: CodeFailure | None = None
     is_worn: bool = False  # the process should not run more code
+    chunk: Any = msgspec.UNSET  # set: the code goes on when it hears from us
+    has_more: bool = False
 
 
 _ANSWER = msgspec.json.Decoder(Answer)
@@ -85,22 +88,28 @@ class PythonProcess:
         """Not so in the middle of a call: who leaves it there leaves a process to be ended."""
         return self._is_fit and self._calls < CALLS_MAX and self._is_listening()
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes, pass_on: PassOn | None = None) -> Answer:
         """Raises ToolFailed when the process ends instead of answering."""
         self.take_output()
         self._calls += 1
         self._is_fit = False
+        answer = await self._answer(request)
+        while answer.chunk is not msgspec.UNSET and pass_on is not None:
+            await pass_on(answer.chunk, answer.has_more)
+            answer = await self._answer(GO_ON)
+        self._is_fit = not answer.is_worn
+        return answer
+
+    async def _answer(self, request: bytes) -> Answer:
         loop = asyncio.get_running_loop()
         try:
             header = len(request).to_bytes(HEADER_BYTES, "big")
             await loop.sock_sendall(self._socket, header + request[:FIRST_READ_BYTES])
             if len(request) > FIRST_READ_BYTES:  # a large one is not copied for its header
                 await loop.sock_sendall(self._socket, memoryview(request)[FIRST_READ_BYTES:])
-            answer = _ANSWER.decode(await self._receive(loop))
+            return _ANSWER.decode(await self._receive(loop))
         except (OSError, EOFError, msgspec.MsgspecError) as error:
             raise await self._crash() from error
-        self._is_fit = not answer.is_worn
-        return answer
 
     @contextlib.contextmanager
     def table_place(self) -> Iterator[Path]:

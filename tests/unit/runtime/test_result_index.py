@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from noetl.domain.events import CallDone, Event
+from noetl.domain.events import CallDone, CallPartial, Event
 from noetl.domain.events.values import ParentReference, Result, ResultReference
 from noetl.kernel import canonical_json
 from noetl.runtime.result_index import ResultEntry, ResultIndex, results_of
@@ -167,3 +167,27 @@ def test_what_an_exit_says_itself_counts() -> None:
     entries = told(left(visit=2, result=inline(n=1)))
 
     assert names(entries) == ["load/0/0/1@2"]
+
+
+def test_a_chunk_outside_its_event_is_a_result_of_its_own() -> None:
+    inside = CallPartial(
+        step=STEP, chunk_index=0, has_more=True, result=Result(status="ok"), task="t"
+    )
+    reference = ResultReference(
+        type="object_store",
+        uri="noetl://default/default/results/1/pages%3At/0/2/1@1",
+        media_type="application/json",
+        row_count=3,
+    )
+    outside = CallPartial(
+        step=STEP,
+        chunk_index=1,
+        has_more=False,
+        result=Result(status="ok", reference=reference),
+        task="t",
+    )
+    found = told(inside, outside)
+
+    assert [(entry.kind, entry.uri, entry.row_count) for entry in found] == [
+        ("chunk", reference.uri, 3)
+    ]

@@ -12,8 +12,6 @@ from noetl.adapters.memory.frame_journal import MemoryFrameJournal
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.work import (
     Call,
-    ChildOutcome,
-    ChildRequest,
     CommandReport,
     CommandWork,
     Facts,
@@ -39,6 +37,7 @@ from noetl.runtime.worker_commands import Pipelines
 from tests.memory_payloads import MemoryPayloadStore
 from tests.memory_results import memory_results
 from tests.unit.dsl.writing import playbook, with_steps
+from tests.unit.runtime.desk_parts import DeskParts
 from tests.unit.runtime.worker_clock import VirtualClock, settle
 
 SCOPE = Scope("acme", "ops")
@@ -62,10 +61,11 @@ LOOP = """
 Behaviour = Callable[[Job, Journal, Hold], Awaitable[RowResult]]
 
 
-class Desk:
+class Desk(DeskParts):
     """Hands out what lies on it, and remembers all that it is told."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.said: list[str] = []
         self.free_slots: list[int] = []
         self.reports: list[Report] = []
@@ -75,7 +75,6 @@ class Desk:
         self.first_index = 0  # of rows that a frame has claimed
         self.chain: list[tuple[Work, ...]] = []  # what the next reports bring
         self.trouble: dict[str, Sequence[Exception]] = {}  # by method, raised one after the other
-        self.answer = LeaseAnswer(next_action="continue")
         self._waiting: list[Work] = []
         self._has_work = asyncio.Event()
 
@@ -121,12 +120,6 @@ class Desk:
         self._tell("report")
         self.reports.append(report)
         return Reported(next_work=self.chain.pop(0) if self.chain else ())
-
-    async def start_child(self, request: ChildRequest) -> ExecutionId:
-        raise AssertionError("no pipeline here has children")
-
-    async def await_child(self, child: ExecutionId, *, wait_seconds: float) -> ChildOutcome | None:
-        raise AssertionError("no pipeline here has children")
 
     def _tell(self, method: str) -> None:
         self.said.append(method)

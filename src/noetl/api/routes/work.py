@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from noetl.api.route import Asked, Nothing, post
+from noetl.domain.chunk import ChunkTold
 from noetl.domain.naming.placement import check_same_placement
 from noetl.domain.work import (
     ChildRequest,
@@ -84,6 +85,11 @@ async def call(asked: Asked[CallRecord, Nothing]) -> LeaseAnswer:
     )
 
 
+async def chunk(asked: Asked[ChunkTold, Nothing]) -> LeaseAnswer:
+    asked.check_grant(asked.body.execution_id, StageId(""))  # commands are not for slots
+    return await asked.services.desk.record_chunk(asked.body)
+
+
 async def frame_started(asked: Asked[FrameStart, Nothing]) -> LeaseAnswer:
     asked.check_grant(asked.body.execution_id, asked.body.stage_id)
     return await asked.services.desk.frame_started(asked.body)
@@ -127,6 +133,7 @@ ROUTES = (
     post("/api/work/claim", "Ask for work", claim, body=Claim, gives=Claimed),
     post("/api/work/heartbeat", "Keep a lease", heartbeat, body=Heartbeat, gives=LeaseAnswer),
     post("/api/work/calls", "Record a finished call", call, body=CallRecord, gives=LeaseAnswer),
+    post("/api/work/chunks", "Pass a chunk on", chunk, body=ChunkTold, gives=LeaseAnswer),
     post(
         "/api/work/frames/started",
         "Rows that a frame has claimed",

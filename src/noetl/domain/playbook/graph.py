@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from noetl.domain.playbook.model import Playbook
+from noetl.domain.playbook.model import PARTIAL, Playbook
 from noetl.kernel.ids import StepName
 
 
@@ -67,7 +67,22 @@ def graph_of(playbook: Playbook) -> Graph:
         unreachable=tuple(name for name in playbook.steps if name not in reached),
     )
     forks = [name for name in order if playbook.steps[name].next.mode == "inclusive"]
-    return msgspec.structs.replace(graph, joins=frozenset(_joins(graph, forks)))
+    joins = _joins(_without_chunks(graph, playbook), forks)
+    return msgspec.structs.replace(graph, joins=frozenset(joins))
+
+
+def _without_chunks(graph: Graph, playbook: Playbook) -> Graph:
+    """Only arcs that are taken when their step is over: chunks go one by one, and wait nowhere."""
+
+    def kept(edges: dict[StepName, tuple[Edge, ...]]) -> dict[StepName, tuple[Edge, ...]]:
+        return {name: tuple(filter(is_taken_at_the_end, each)) for name, each in edges.items()}
+
+    def is_taken_at_the_end(edge: Edge) -> bool:
+        return playbook.steps[edge.source].next.arcs[edge.index].on != PARTIAL
+
+    return msgspec.structs.replace(
+        graph, outgoing=kept(graph.outgoing), incoming=kept(graph.incoming)
+    )
 
 
 def _follow(

@@ -18,10 +18,13 @@ RouteMode = Literal["exclusive", "inclusive"]
 NoMatch = Literal["complete", "quiet"]
 FailureMode = Literal["fail_fast", "continue"]
 
+PARTIAL = "call.partial"
+"""What an arc answers to that is followed by every chunk of a growing result."""
+
 ARC_EVENTS = (
     "call.done",
     "call.error",
-    "call.partial",
+    PARTIAL,
     "loop.done",
     "step.exit",
     "step.done",

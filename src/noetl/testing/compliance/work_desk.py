@@ -10,6 +10,7 @@ from noetl.domain.events import CommandFailed
 from noetl.domain.work import Call, CommandWork, LeaseAnswer, Work, WorkerIdentity
 from noetl.kernel.errors import ClaimLost
 from noetl.templates.recorded import inline_result
+from noetl.testing.compliance.work_desk_chunks import WorkDeskChunks
 from noetl.testing.compliance.work_desk_claims import WorkDeskClaims
 from noetl.testing.desk_office import CLAIM_SECONDS, Office, one
 from noetl.testing.desk_words import (
@@ -19,6 +20,7 @@ from noetl.testing.desk_words import (
     SHARDS,
     beat,
     child_of,
+    chunk_of,
     claim_of,
     count,
     end_of,
@@ -33,7 +35,7 @@ from noetl.testing.desk_words import (
 PART_OF_LEASE = 0.7  # twice this is longer than a lease
 
 
-class WorkDeskCompliance(WorkDeskClaims):
+class WorkDeskCompliance(WorkDeskClaims, WorkDeskChunks):
     @pytest.fixture(
         params=[CHAIN, ROWS, CURSOR, SHARDS], ids=["command", "frame", "cursor", "shard"]
     )
@@ -249,6 +251,7 @@ def _sayings(office: Office, work: Work, by: WorkerIdentity) -> list[Callable[[]
         call = Call(task="call", result=inline_result(1), effect="fired")
         name, claim = work.command_id, work.claim
         said.append(lambda: desk.record_call(work.execution_id, name, claim, call))
+        said.append(lambda: desk.record_chunk(chunk_of(work, 0)))
     elif work.mode == "cursor":
         said.append(lambda: desk.frame_started(started(work, by, ["a"])))
     return said
