@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from noetl.bootstrap.platform import Platform
-from noetl.domain.events import FrameAbandoned, FrameCommitted, FrameDispatched
+from noetl.domain.events import FrameAbandoned, FrameCommitted, FrameDispatched, StageEngine
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import ExecutionId
 from noetl.kernel.instant import Instant, from_datetime, seconds_between
@@ -143,6 +143,19 @@ def told_seconds(what: str, events: list[Recorded], since: Instant) -> None:
         if isinstance(each.event.event, FrameDispatched)
         and each.event.event.worker_id.startswith(SLOT)
     ]
-    named = {"next commit": commits, "lost frame again": again, "slot at work": slots}
+    by_slots = [
+        each.at
+        for each in after
+        if isinstance(each.event.event, FrameCommitted)
+        and each.event.event.worker_id.startswith(SLOT)
+    ]
+    jobs = [each.at for each in after if isinstance(each.event.event, StageEngine)]
+    named = {
+        "next session": jobs,
+        "lost frame again": again,
+        "slot at work": slots,
+        "commit by a slot": by_slots,
+        "next commit": commits,
+    }
     told = [f"{name} {seconds_between(since, at[0]):.1f} s" for name, at in named.items() if at]
     print(f"\n{what}: {', '.join(told)}")

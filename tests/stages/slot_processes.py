@@ -4,7 +4,8 @@ import os
 
 import psutil
 
-DRIVER, DAEMON = "noetl.spark.driver_program", "pyspark.daemon"
+DRIVER = "noetl.spark.driver_program"
+DAEMONS = ("noetl.spark.worker_daemon", "pyspark.daemon")  # on this machine, and elsewhere
 
 
 def driver_of(coordinator: int | None = None) -> psutil.Process:
@@ -21,7 +22,8 @@ def jvm_of(driver: psutil.Process) -> psutil.Process:
 
 def python_workers(leader: psutil.Process) -> list[psutil.Process]:
     """All that may be slots; some are idle."""
-    return [each for each in leader.children(recursive=True) if DAEMON in _command(each)]
+    below = leader.children(recursive=True)
+    return [each for each in below if any(name in _command(each) for name in DAEMONS)]
 
 
 def _command(process: psutil.Process) -> str:

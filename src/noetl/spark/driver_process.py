@@ -17,25 +17,8 @@ from noetl.kernel.errors import (
     SparkJobFailed,
     SparkStartFailed,
 )
+from noetl.spark import messages
 from noetl.spark.driver_folder import DriverFolder
-from noetl.spark.messages import (
-    LINE_BYTES_MAX,
-    AskStatus,
-    CancelJob,
-    Cancelled,
-    CloseSession,
-    JobDone,
-    JobFailed,
-    OpenSession,
-    Reply,
-    Request,
-    SessionFailed,
-    SessionOpened,
-    StartJob,
-    StartWork,
-    Status,
-    WorkDone,
-)
 from noetl.spark.processes import end_session
 from noetl.spark.session import SparkSettings, write_settings
 from noetl.spark.slots import SlotJob, SlotSummary
@@ -43,7 +26,7 @@ from noetl.spark.work_job import WorkAnswer, WorkJob
 
 CLOSE_SECONDS_MAX = 20.0
 
-_REPLY = msgspec.json.Decoder(Reply)
+_REPLY = msgspec.json.Decoder(messages.Reply)
 
 Summaries = tuple[SlotSummary, ...]
 
@@ -56,7 +39,7 @@ class DriverProcess:
         self._settings = settings
         self._folder = DriverFolder()
         self._numbers = count(1)
-        self._opened: asyncio.Future[SessionOpened] = loop.create_future()
+        self._opened: asyncio.Future[messages.SessionOpened] = loop.create_future()
         self._jobs: dict[str, asyncio.Future[Any]] = {}  # by tag
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -79,19 +62,21 @@ class DriverProcess:
     def is_gone(self) -> bool:
         return self._is_gone
 
-    async def open(self) -> SessionOpened:
+    async def open(self) -> messages.SessionOpened:
         """Raises SparkStartFailed; then the process has to be ended."""
-        await self._send(OpenSession(settings=self._settings, folder=str(self._folder.path)))
+        await self._send(
+            messages.OpenSession(settings=self._settings, folder=str(self._folder.path))
+        )
         return await asyncio.shield(self._opened)
 
     async def start_job(self, job: SlotJob) -> "asyncio.Future[Summaries]":
         ended = self._new_job(job.tag)
-        await self._send(StartJob(job=job))
+        await self._send(messages.StartJob(job=job))
         return ended
 
     async def start_work(self, job: WorkJob) -> "asyncio.Future[WorkAnswer]":
         ended = self._new_job(job.tag)
-        await self._send(StartWork(job=job))
+        await self._send(messages.StartWork(job=job))
         return ended
 
     def has_job(self, tag: str) -> bool:
@@ -100,21 +85,21 @@ class DriverProcess:
     async def cancel(self, tag: str, session_id: str) -> None:
         """Returns once the job is over."""
         number, answer = self._expected()
-        await self._send(CancelJob(request=number, tag=tag, session_id=session_id))
-        cancelled: Cancelled = await answer
+        await self._send(messages.CancelJob(request=number, tag=tag, session_id=session_id))
+        cancelled: messages.Cancelled = await answer
         if cancelled.reason is not None:
             raise SparkJobFailed(tag, f"it could not be cancelled: {cancelled.reason}")
 
-    async def status(self) -> Status:
+    async def status(self) -> messages.Status:
         number, answer = self._expected()
-        await self._send(AskStatus(request=number))
-        status: Status = await answer
+        await self._send(messages.AskStatus(request=number))
+        status: messages.Status = await answer
         return status
 
     async def end(self, *, is_orderly: bool) -> None:
         if is_orderly and not self._is_gone:
             with contextlib.suppress(SparkDriverLost, TimeoutError):
-                await self._send(CloseSession())
+                await self._send(messages.CloseSession())
                 await asyncio.wait_for(asyncio.shield(self._listening), CLOSE_SECONDS_MAX)
         if not self._listening.done():
             await asyncio.to_thread(end_session, self.pid)  # the listener then sees the end
@@ -142,7 +127,7 @@ class DriverProcess:
 
     async def _listen(self) -> None:
         reader, self._writer = await asyncio.open_connection(
-            sock=self._socket, limit=LINE_BYTES_MAX
+            sock=self._socket, limit=messages.LINE_BYTES_MAX
         )
         try:
             while line := await reader.readline():
@@ -152,30 +137,32 @@ class DriverProcess:
         finally:
             await self._bury()
 
-    def _hear(self, reply: Reply) -> None:
+    def _hear(self, reply: messages.Reply) -> None:
         match reply:
-            case SessionOpened():
+            case messages.SessionOpened():
                 self._opened.set_result(reply)
-            case SessionFailed(reason=reason):
+            case messages.SessionFailed(reason=reason):
                 self._opened.set_exception(SparkStartFailed(reason, self._folder.log_tail()))
-            case JobDone() | WorkDone() | JobFailed():
+            case messages.JobDone() | messages.WorkDone() | messages.JobFailed():
                 self._hear_of_job(reply)
-            case Cancelled() | Status():
+            case messages.Cancelled() | messages.Status():
                 answer = self._answers.pop(reply.request)
                 if not answer.done():  # who asked may have gone
                     answer.set_result(reply)
 
-    def _hear_of_job(self, reply: JobDone | WorkDone | JobFailed) -> None:
+    def _hear_of_job(
+        self, reply: messages.JobDone | messages.WorkDone | messages.JobFailed
+    ) -> None:
         tag = reply.tag_of_job
         ended = self._jobs.pop(tag)
         match reply:
-            case JobDone(summaries=summaries):
+            case messages.JobDone(summaries=summaries):
                 ended.set_result(summaries)
-            case WorkDone(answer=answer):
+            case messages.WorkDone(answer=answer):
                 ended.set_result(answer)
-            case JobFailed(is_cancelled=True):
+            case messages.JobFailed(is_cancelled=True):
                 ended.set_exception(SparkJobCancelled(tag))
-            case JobFailed():
+            case messages.JobFailed():
                 ended.set_exception(SparkJobFailed(tag, reply.reason, reply.exception))
 
     async def _bury(self) -> None:
@@ -209,7 +196,7 @@ class DriverProcess:
         answer.add_done_callback(_looked_at)
         return number, answer
 
-    async def _send(self, request: Request) -> None:
+    async def _send(self, request: messages.Request) -> None:
         if self._is_gone:
             raise SparkDriverLost("ended")
         line = msgspec.json.encode(request) + b"\n"

@@ -11,30 +11,15 @@ import re
 import shutil
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
+from noetl.spark import messages
 from noetl.spark.control import JobControl, JobLabel, control_of
-from noetl.spark.messages import (
-    AskStatus,
-    CancelJob,
-    Cancelled,
-    CloseSession,
-    JobDone,
-    JobFailed,
-    OpenSession,
-    Reply,
-    Request,
-    SessionFailed,
-    SessionOpened,
-    StartJob,
-    StartWork,
-    Status,
-    WorkDone,
-)
 from noetl.spark.processes import end_session
 from noetl.spark.session import SparkSettings, open_session, work_session
 from noetl.spark.shipping import pack_code
@@ -53,7 +38,9 @@ STOP_SECONDS_MAX = 30.0
 
 _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"(noetl\.[\w.]+|[\w.]*(Error|Exception|Refused|Invalid)): ")
-_REQUEST = msgspec.json.Decoder(Request)
+Answer = TypeVar("Answer")
+
+_REQUEST = msgspec.json.Decoder(messages.Request)
 
 
 class Running:
@@ -87,14 +74,13 @@ class DriverProgram:
         with self._connection.makefile("rb") as lines:
             for line in lines:
                 request = _REQUEST.decode(line)
-                if isinstance(request, CloseSession):
+                if isinstance(request, messages.CloseSession):
                     break
                 self._take(request)
             else:
                 self.end()
         if self._session is not None:
-            with contextlib.suppress(Exception):  # all of it is about to be ended anyway
-                self._session.stop()
+            answer_of(self._session.stop, lambda _: None)  # all of it is about to be ended anyway
         self.end()
 
     def end(self) -> NoReturn:
@@ -104,110 +90,132 @@ class DriverProgram:
             shutil.rmtree(self._folder, ignore_errors=True)
         os._exit(0)
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: messages.Request) -> None:
         match request:
-            case OpenSession():
+            case messages.OpenSession():
                 Thread(target=self._open, args=(request,), daemon=True).start()
-            case StartJob(job=job):
+            case messages.StartJob(job=job):
                 running = self._running[job.tag] = Running()
                 Thread(target=self._run, args=(job, running), daemon=True).start()
-            case StartWork(job=work):
+            case messages.StartWork(job=work):
                 running = self._running[work.tag] = Running()
                 running.code = Thread(target=self._work, args=(work, running), daemon=True)
                 running.code.start()
-            case CancelJob():
+            case messages.CancelJob():
                 if request.tag in self._running:
                     self._running[request.tag].is_cancelled = True
                 Thread(target=self._cancel, args=(request,), daemon=True).start()
-            case AskStatus():
-                self._say(Status(request=request.request, running=tuple(self._running)))
+            case messages.AskStatus():
+                self._say(messages.Status(request=request.request, running=tuple(self._running)))
 
-    def _open(self, request: OpenSession) -> None:
+    def _open(self, request: messages.OpenSession) -> None:
+        reply = answer_of(
+            lambda: self._opened(request), lambda error: messages.SessionFailed(reason=said(error))
+        )
+        self._say(reply)
+        if self._control is not None:
+            self._control.watch(self.end)
+
+    def _opened(self, request: messages.OpenSession) -> messages.Reply:
         self._folder = Path(request.folder)
         self._settings = settings = request.settings
-        try:
-            ours = [] if settings.is_local else [str(pack_code(self._folder))]
-            self._py_files = [*ours, *settings.py_files]
-            self._session = open_session(settings, self._py_files)
-            self._control = control = control_of(self._session, settings)
-            opened = SessionOpened(
-                session_id=control.session_id,
-                spark_version=self._session.version,
-                ui_url=control.ui_url,
-            )
-        except Exception as error:  # noqa: BLE001 - Spark's edge: whatever it says is the answer
-            self._say(SessionFailed(reason=said(error)))
-            return
-        self._say(opened)
-        control.watch(self.end)
+        ours = [] if settings.is_local else [str(pack_code(self._folder))]
+        self._py_files = [*ours, *settings.py_files]
+        self._session = open_session(settings, self._py_files)
+        control = control_of(self._session, settings)
+        opened = messages.SessionOpened(
+            session_id=control.session_id,
+            spark_version=self._session.version,
+            ui_url=control.ui_url,
+        )
+        self._control = control
+        return opened
 
     def _run(self, job: SlotJob, running: Running) -> None:
         """A job's own thread: labels of classic Spark belong to threads."""
+        reply = answer_of(
+            lambda: self._slots(job), lambda error: self._failed(job.tag, running, error)
+        )
+        self._over(job.tag, running, reply)
+
+    def _slots(self, job: SlotJob) -> messages.Reply:
         assert self._session is not None, "a session is opened before jobs are sent"
         assert self._control is not None, "as above"
-        reply: Reply
-        try:
-            description = job.description or job.tag
-            self._control.label(JobLabel(tag=job.tag, description=description, pool=job.pool))
-            reply = JobDone(tag_of_job=job.tag, summaries=run_slots(self._session, job))
-        except Exception as error:  # noqa: BLE001 - as above
-            reply = self._failed(job.tag, running, error)
-        self._over(job.tag, running, reply)
+        description = job.description or job.tag
+        self._control.label(JobLabel(tag=job.tag, description=description, pool=job.pool))
+        return messages.JobDone(tag_of_job=job.tag, summaries=run_slots(self._session, job))
 
     def _work(self, job: WorkJob, running: Running) -> None:
-        assert self._session is not None, "a session is opened before jobs are sent"
-        reply: Reply
         try:
-            own = work_session(self._session, self._settings, job.session_id, self._py_files)
-            description = job.order.description or job.tag
-            label = JobLabel(tag=job.tag, description=description, pool=job.pool)
-            control_of(own, self._settings).label(label)
-            reply = WorkDone(tag_of_job=job.tag, answer=run_work(own, job))
-        except Exception as error:  # noqa: BLE001 - as above, and whatever code of playbooks says
-            reply = self._failed(job.tag, running, error)
+            reply = answer_of(
+                lambda: self._worked(job), lambda error: self._failed(job.tag, running, error)
+            )
         except JobStopped:
-            reply = JobFailed(tag_of_job=job.tag, reason="it was stopped", is_cancelled=True)
+            reply = messages.JobFailed(
+                tag_of_job=job.tag, reason="it was stopped", is_cancelled=True
+            )
         self._over(job.tag, running, reply)
 
-    def _failed(self, tag: str, running: Running, error: Exception) -> JobFailed:
+    def _worked(self, job: WorkJob) -> messages.Reply:
+        assert self._session is not None, "a session is opened before jobs are sent"
+        own = work_session(self._session, self._settings, job.session_id, self._py_files)
+        description = job.order.description or job.tag
+        label = JobLabel(tag=job.tag, description=description, pool=job.pool)
+        control_of(own, self._settings).label(label)
+        return messages.WorkDone(tag_of_job=job.tag, answer=run_work(own, job))
+
+    def _failed(self, tag: str, running: Running, error: Exception) -> messages.JobFailed:
         assert self._control is not None, "as above"
         if not running.is_cancelled and self._control.is_lost(error):
             sys.stderr.write(f"the session is lost: {said(error)}\n")
             self.end()
-        return JobFailed(
+        return messages.JobFailed(
             tag_of_job=tag,
             reason=said(error),
             exception=type(error).__name__,
             is_cancelled=running.is_cancelled,
         )
 
-    def _over(self, tag: str, running: Running, reply: Reply) -> None:
+    def _over(self, tag: str, running: Running, reply: messages.Reply) -> None:
         del self._running[tag]
         running.ended.set()
         self._say(reply)
 
-    def _cancel(self, request: CancelJob) -> None:
+    def _cancel(self, request: messages.CancelJob) -> None:
+        number = request.request
+        reply = answer_of(
+            lambda: self._ended(request),
+            lambda error: messages.Cancelled(request=number, reason=said(error)),
+        )
+        self._say(reply)
+
+    def _ended(self, request: messages.CancelJob) -> messages.Reply:
         assert self._control is not None, "as above"
         running = self._running.get(request.tag)
         left = STOP_SECONDS_MAX
-        try:
+        self._control.cancel(request.tag, request.session_id)
+        # The job may have been about to start, and then nothing was cancelled.
+        while running is not None and not running.ended.wait(CANCEL_AGAIN_SECONDS):
             self._control.cancel(request.tag, request.session_id)
-            # The job may have been about to start, and then nothing was cancelled.
-            while running is not None and not running.ended.wait(CANCEL_AGAIN_SECONDS):
-                self._control.cancel(request.tag, request.session_id)
-                running.stop()
-                left -= CANCEL_AGAIN_SECONDS
-                if running.code is not None and left < 0:
-                    sys.stderr.write(f"{request.tag} does not stop\n")
-                    self.end()
-        except Exception as error:  # noqa: BLE001 - as above
-            self._say(Cancelled(request=request.request, reason=said(error)))
-        else:
-            self._say(Cancelled(request=request.request))
+            running.stop()
+            left -= CANCEL_AGAIN_SECONDS
+            if running.code is not None and left < 0:
+                sys.stderr.write(f"{request.tag} does not stop\n")
+                self.end()
+        return messages.Cancelled(request=request.request)
 
-    def _say(self, reply: Reply) -> None:
+    def _say(self, reply: messages.Reply) -> None:
         with self._writing, contextlib.suppress(OSError):  # nobody listens: `serve` sees it too
             self._connection.sendall(msgspec.json.encode(reply) + b"\n")
+
+
+def answer_of(ask: Callable[[], Answer], failed: Callable[[Exception], Answer]) -> Answer:
+    """The edge to Spark and to code of playbooks: whatever they raise is an answer, too, because
+    somebody waits for one."""
+    try:
+        return ask()
+    except Exception as error:  # noqa: BLE001 - as above
+        return failed(error)
 
 
 def said(error: Exception) -> str:

@@ -6,8 +6,8 @@ Keys of a cloud come from the surroundings of whoever opens it: its variables, i
 import asyncio
 import importlib
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -75,18 +75,5 @@ def with_objects(place: ObjectPlace, use: Callable[[ObjectStore], Awaitable[Answ
 
 def run_apart(work: Coroutine[Any, Any, Answer]) -> Answer:
     """In a thread of its own: who calls may be inside of a loop, as in a notebook."""
-    answers: list[Answer] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            answers.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
-            errors.append(error)
-
-    thread = Thread(target=run)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return answers[0]
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, work).result()

@@ -12,6 +12,9 @@ ENGINE = "spark"
 ATTEMPTS_PER_JOB = 1_000
 """No task of a job is tried more often: slots of a later job are above all of an earlier one."""
 
+WARM_UP = "noetl-warm-up"
+WARM_UP_FUNCTION = "noetl.spark.probe:where"
+
 
 class SparkSlotSource:
     """`argument` is what the slots of a stage need to know, made when they are about to start."""
@@ -25,8 +28,11 @@ class SparkSlotSource:
         self._driver = driver
         self._function = function
         self._argument = argument
+        self._has_orders = False
+        self._warmed = ""  # the session whose first job was run ahead of need
 
     async def provide(self, order: StageOrder, announce: Announce) -> None:
+        self._has_orders = True
         session = await self._driver.session()
         job = SlotJob(
             tag=f"noetl-stage-{order.stage_id}-{order.generation}",
@@ -62,7 +68,13 @@ class SparkSlotSource:
 
     async def warm_up(self) -> None:
         with suppress(NoETLError):  # whoever needs it hears of it
-            await self._driver.session()
+            session = await self._driver.session()
+            # The first job of a session takes seconds, too; one that is wanted now is the first.
+            if self._has_orders or session.session_id == self._warmed:
+                return
+            self._warmed = session.session_id
+            job = SlotJob(tag=WARM_UP, stage_id="", slots=1, function=WARM_UP_FUNCTION)
+            await (await self._driver.submit(job, session_id=session.session_id)).wait()
 
     async def close(self) -> None:
         """The driver is closed by the process that made it: others use it, too."""
