@@ -16,7 +16,7 @@ import msgspec
 from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
 from noetl.adapters.system.clock import utc_now
 from noetl.kernel.instant import plus
-from noetl.ports.object_store import ObjectFacts
+from noetl.ports.object_store import ArrowFile, ObjectFacts
 from noetl.ports.result_cache import CacheKey, Offering
 from noetl.results.read_chain import ReadChain
 
@@ -72,6 +72,9 @@ class MadeObjects:
         yield content(int(key))
 
     def local_path(self, _key: str) -> Path | None:
+        return None
+
+    def arrow_file(self, _key: str) -> ArrowFile | None:
         return None
 
     async def head(self, key: str) -> ObjectFacts | None:

@@ -9,7 +9,7 @@ from noetl.adapters.cache.memory import MemoryResultCache
 from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
 from noetl.adapters.system.clock import utc_now
 from noetl.kernel.errors import PayloadMissing
-from noetl.ports.object_store import ObjectFacts
+from noetl.ports.object_store import ArrowFile, ObjectFacts
 from noetl.ports.result_cache import ResultCache
 
 
@@ -38,6 +38,9 @@ class Shelf:
 
     def local_path(self, key: str) -> Path | None:
         return self.path
+
+    def arrow_file(self, _key: str) -> ArrowFile | None:
+        return None
 
     async def head(self, key: str) -> ObjectFacts | None:
         return None if self.data is None else ObjectFacts(key, len(self.data))

@@ -4,14 +4,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 
 from noetl.kernel.errors import SparkJobFailed
+from noetl.kernel.ids import StepName
 from noetl.ports.spark_jobs import SparkInput
 from noetl.spark.driver import SparkDriver
 from noetl.spark.job_runner import SparkJobRunner
-from tests.spark.datasets import DatasetScene, failed, ok, order
+from tests.spark.datasets import DatasetScene, failed, ok, order, result_name
 from tests.spark.driving import driver_on, system_java
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
@@ -124,3 +126,34 @@ def main(spark):
 """
     runner = SparkJobRunner(driver, scene.objects, scene.place)
     assert (await runner.run(order("hand", code=code))).value == 2
+
+
+async def test_a_task_refuses_bytes_that_are_not_the_ones_its_manifest_has(
+    driver: SparkDriver, scene: DatasetScene
+) -> None:
+    frames = [[ok(index, {"word": f"{word} {index}"}) for index in range(9)] for word in "ab"]
+    uri = await scene.dataset(*frames)
+    (path,) = (scene.home / "payloads").rglob("load/1/0/1.feather")
+    data = path.read_bytes()
+    assert b"b 7" in data
+    path.chmod(0o600)
+    path.write_bytes(data.replace(b"b 7", b"c 7"))
+    with pytest.raises(SparkJobFailed, match="should hash to"):
+        await rows_of(driver, scene, uri)
+
+
+async def test_a_reference_proves_the_bytes_of_a_single_result(
+    driver: SparkDriver, scene: DatasetScene
+) -> None:
+    table = [{"id": index, "name": "x" * 50} for index in range(1_000)]
+    result = await scene.results.record(result_name(StepName("proven")), table, inline_bytes_max=0)
+    reference = result.reference
+    assert reference is not None
+    told = msgspec.json.encode(reference).decode()
+    rows = await rows_of(driver, scene, reference.uri, columns="id", reference=told)
+    assert len(rows) == 1_000
+    (path,) = (scene.home / "payloads").rglob("*.feather")
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes().replace(b"xxxx", b"xxxy", 1))
+    with pytest.raises(SparkJobFailed, match="should hash to"):
+        await rows_of(driver, scene, reference.uri, columns="id", reference=told)

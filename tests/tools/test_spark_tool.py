@@ -86,7 +86,11 @@ async def test_names_stand_for_results_rows_files_and_tables(
     )
     assert order.inputs == [
         SparkInput(name="named", result=OURS),
-        SparkInput(name="large", result=large.reference.uri),
+        SparkInput(
+            name="large",
+            result=large.reference.uri,
+            options={"reference": msgspec.json.encode(large.reference).decode()},
+        ),
         SparkInput(name="rows", rows=[{"id": 1}]),
         SparkInput(name="loop", rows=[{"id": 2}]),
         SparkInput(name="one", rows=[{"id": 3}]),

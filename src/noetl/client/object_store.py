@@ -34,6 +34,10 @@ class HttpObjectStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    @property
+    def is_direct(self) -> bool:
+        return False
+
     def url(self, key: str) -> str:
         check_key(key)
         return f"{self._connection.server}{PATH}/{key}"

@@ -49,6 +49,11 @@ class ArrowFile(NamedTuple):
 class ObjectPlaces(Protocol):
     """Where other programs find an object. Nothing is looked up: it need not be there."""
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether `local_path` or `arrow_file` lead to objects; else only `read` does."""
+        ...
+
     def url(self, key: str) -> str:
         """The absolute path of a file, or `s3://bucket/key`, `gs://…`, `az://…`."""
         ...

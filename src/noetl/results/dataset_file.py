@@ -4,19 +4,19 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from noetl.domain.naming.placement import CellPlacement
-from noetl.ports.object_store import ObjectStore
+from noetl.domain.events.values import ResultReference
+from noetl.results.named_reads import NamedReads
 
 
 async def dataset_file(
-    objects: ObjectStore, placement: CellPlacement, uri: str, path: Path
+    reads: NamedReads, uri: str, path: Path, known: ResultReference | None = None
 ) -> Path:
-    """Rows that ended well, as `DatasetTables` has them. Raises PayloadMissing."""
+    """Rows that ended well, as `DatasetTables` has them. Raises PayloadError, StoreUnavailable."""
     from noetl.results import dataset_tables  # noqa: PLC0415 - loads Arrow
     from noetl.results.table_writer import TableWriter  # noqa: PLC0415 - loads Arrow
 
-    tables = dataset_tables.DatasetTables(objects, placement)
-    layout = await tables.layout(uri)
+    tables = dataset_tables.DatasetTables(reads)
+    layout = await tables.layout(uri, known=known)
     with TableWriter(path, layout.schema) as writer:
 
         def write(piece: dataset_tables.Piece, source: Any) -> None:

@@ -1,9 +1,11 @@
 """Datasets and single results as tables of Arrow: for Spark, for DuckDB, for whoever has Arrow.
 
 The rows of a loop become rows of their values: objects give a column for each field, anything
-else one column `value`. Files are opened where they lie, and batches come as they are read.
+else one column `value`. A piece is proven by the digest that its manifest has of it, and mapped;
+batches come as they are read.
 """
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -13,16 +15,16 @@ import pyarrow.compute as pc
 from pyarrow import ipc
 
 from noetl.domain.events.values import ResultReference
-from noetl.domain.naming.placement import CellPlacement, dataset_key, physical_key
-from noetl.domain.naming.result_name import DatasetName, ResultName, parse_results
-from noetl.kernel.errors import ObjectMissing, PayloadMissing
-from noetl.ports.object_store import ObjectStore
+from noetl.domain.naming.result_name import ResultName, parse_results
+from noetl.kernel.errors import PayloadMissing
+from noetl.results.arrow_objects import schema_at
 from noetl.results.columns import column_of, is_json, json_field
 from noetl.results.dataset import ROWS, DatasetManifest, frame_content, is_manifest, is_table
+from noetl.results.feather import schema_digest
+from noetl.results.named_reads import Located, NamedReads
 from noetl.results.nested import STORED, NestedTable
-from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
+from noetl.results.tiers import FEATHER_MEDIA_TYPE, media_type_of
 from noetl.results.unified import fitted, unified_columns
-from noetl.results.writer import EXTENSIONS
 from noetl.templates.recorded import LOOP, ORDER, TASKS, VALUE
 
 INDEX, STATUS, ERROR = "_index", "_status", "_error"
@@ -35,15 +37,21 @@ JsonAs = Literal["text", "columns"]
 class Piece(NamedTuple):
     """Some rows of a dataset: in an object, or at hand."""
 
-    key: str | None
+    reference: ResultReference | None
     rows: list[Any] | None
     is_frame: bool  # rows say how each of them ended, beside their value
-    byte_length: int = 0
-    schema_digest: str | None = None
 
     @property
     def is_arrow(self) -> bool:
-        return self.key is not None and self.key.endswith(EXTENSIONS[FEATHER_MEDIA_TYPE])
+        return self.reference is not None and media_type_of(self.reference) == FEATHER_MEDIA_TYPE
+
+    @property
+    def byte_length(self) -> int:
+        return 0 if self.reference is None else self.reference.byte_length or 0
+
+    @property
+    def schema_digest(self) -> str | None:
+        return None if self.reference is None else self.reference.schema_digest
 
 
 class Wanted(NamedTuple):
@@ -71,14 +79,15 @@ class Layout(NamedTuple):
 class DatasetTables:
     """Reads by name; whoever calls has checked whose names these are."""
 
-    def __init__(self, objects: ObjectStore, placement: CellPlacement) -> None:
-        self._objects = objects
-        self._placement = placement
+    def __init__(self, reads: NamedReads) -> None:
+        self._reads = reads
 
-    async def layout(self, uri: str, wanted: Wanted | None = None) -> Layout:
-        """Reads manifests and headers only. Raises PayloadMissing, NameInvalid."""
+    async def layout(
+        self, uri: str, wanted: Wanted | None = None, known: ResultReference | None = None
+    ) -> Layout:
+        """Reads manifests and headers only. Raises PayloadError, NameInvalid, StoreUnavailable."""
         wanted = wanted or Wanted()
-        pieces = await self._pieces(uri)
+        pieces = await self._pieces(uri, known)
         seen: set[str] = set()
         flat: list[Any] = []
         values: list[Any] = []
@@ -95,7 +104,7 @@ class DatasetTables:
         return Layout(tuple(pieces), fields, is_flat, wanted)
 
     async def table(self, uri: str, wanted: Wanted | None = None) -> Any:
-        """All of it as a `pyarrow.Table`; files of this machine are mapped, not read."""
+        """All of it as a `pyarrow.Table`, over mapped files."""
         layout = await self.layout(uri, wanted)
         batches: list[Any] = []
         for piece in layout.pieces:
@@ -103,28 +112,36 @@ class DatasetTables:
         return pa.Table.from_batches(batches, layout.schema)
 
     async def source(self, piece: Piece) -> Any:
-        """What `read` reads from: a file where it lies, or its bytes; None for rows at hand."""
-        return None if piece.key is None else await opened(self._objects, piece.key)
+        """What `read` reads from: a `pyarrow.NativeFile` of proven bytes; None for rows at hand.
 
-    async def _pieces(self, uri: str) -> list[Piece]:
+        Raises PayloadMissing, PayloadCorrupt, StoreUnavailable.
+        """
+        if piece.reference is None:
+            return None
+        located = await self._located(piece.reference)
+        return pa.BufferReader((await self._reads.read(located)).view)
+
+    async def _pieces(self, uri: str, known: ResultReference | None) -> list[Piece]:
         name = parse_results(uri)
-        if isinstance(name, DatasetName):
-            content = await self._json(dataset_key(name, self._placement), uri)
-            return self._listed(msgspec.convert(content, DatasetManifest))
-        key = physical_key(name, self._placement, EXTENSIONS[FEATHER_MEDIA_TYPE])
-        if facts := await self._objects.head(key):
-            return [Piece(key, None, is_frame=False, byte_length=facts.byte_length)]
-        key = physical_key(name, self._placement, EXTENSIONS[JSON_MEDIA_TYPE])
-        content = await self._json(key, uri)
+        located = await self._reads.located(name, known)
+        if located.is_arrow:
+            reference = located.known or ResultReference(
+                type="object_store",
+                uri=uri,
+                media_type=located.media_type,
+                byte_length=located.byte_length,
+            )
+            return [Piece(reference, None, is_frame=False)]
+        content = msgspec.json.decode((await self._reads.read(located)).view)
         if is_manifest(content):
-            return self._listed(msgspec.convert(content, DatasetManifest))
+            return _listed(msgspec.convert(content, DatasetManifest))
         return await self._single(content)
 
     async def _single(self, content: dict[str, Any]) -> list[Piece]:
         """A result that is JSON: its list of records, or the value as the only row."""
         for nested in msgspec.convert(content.get(STORED, []), list[NestedTable]):
             if nested.at in ((VALUE,), (TASKS, *content.get(ORDER, [])[-1:])):
-                return await self._pieces(nested.reference.uri)
+                return await self._pieces(nested.reference.uri, nested.reference)
         value = content.get(VALUE)
         if ORDER in content:
             value = content[TASKS][content[ORDER][-1]]
@@ -133,57 +150,45 @@ class DatasetTables:
         rows = value if isinstance(value, list) else [value]
         return [Piece(None, rows, is_frame=False)]
 
-    def _listed(self, manifest: DatasetManifest) -> list[Piece]:
-        is_frame = not is_table(manifest)
-        pieces: list[Piece] = []
-        for part in manifest.parts:
-            if part.reference is None:
-                rows = part.outcomes or []
-                rows = frame_content(rows)[ROWS] if is_frame else rows
-                pieces.append(Piece(None, rows, is_frame=is_frame))
-            else:
-                pieces.append(self._stored(part.reference, is_frame=is_frame))
-        return pieces
-
-    def _stored(self, reference: ResultReference, *, is_frame: bool) -> Piece:
+    async def _located(self, reference: ResultReference) -> Located:
         name = parse_results(reference.uri)
         if not isinstance(name, ResultName):
             raise PayloadMissing(reference.uri)
-        extension = EXTENSIONS[reference.media_type or JSON_MEDIA_TYPE]
-        key = physical_key(name, self._placement, extension)
-        length = reference.byte_length or 0
-        return Piece(key, None, is_frame, length, reference.schema_digest)
+        return await self._reads.located(name, reference)
 
     async def _looked_at(self, piece: Piece, wanted: Wanted) -> Any:
         """A table that has the types of the piece, and its rows only where types are in them."""
-        source = await self.source(piece)
-        if source is None or not piece.is_arrow:
-            return next(_tables(piece, source))
-        reader = ipc.open_file(source)
-        schema = reader.schema
+        if not piece.is_arrow:
+            return next(_tables(piece, await self.source(piece)))
+        schema = await self._header(piece)
+        if schema is None:
+            schema = ipc.open_file(await self.source(piece)).schema
         is_text = piece.is_frame and is_json(schema.field(VALUE))
-        return reader.read_all() if is_text and wanted.json == "columns" else schema.empty_table()
+        if is_text and wanted.json == "columns":
+            return ipc.open_file(await self.source(piece)).read_all()
+        return schema.empty_table()
 
-    async def _json(self, key: str, uri: str) -> Any:
-        try:
-            data = b"".join([chunk async for chunk in self._objects.read(key)])
-        except ObjectMissing as error:
-            raise PayloadMissing(uri) from error
-        return msgspec.json.decode(data)
+    async def _header(self, piece: Piece) -> Any | None:
+        """The schema alone, from the nearest place; its own digest proves it."""
+        assert piece.reference is not None
+        located = await self._located(piece.reference)
+        nearest = self._reads.chain.places.in_order()[0]
+        schema = await asyncio.to_thread(schema_at, nearest, located.key)
+        if schema is None or located.known is None:
+            return schema
+        return schema if schema_digest(schema) == piece.schema_digest else None
 
 
-async def opened(objects: ObjectStore, key: str) -> Any:
-    """A `pyarrow.NativeFile`. Raises PayloadMissing."""
-    path = objects.local_path(key)
-    try:
-        if path is not None:
-            return pa.memory_map(str(path))
-        if found := objects.arrow_file(key):
-            return found.filesystem.open_input_file(found.path)
-        data = b"".join([chunk async for chunk in objects.read(key)])
-        return pa.BufferReader(data)
-    except (FileNotFoundError, ObjectMissing) as error:
-        raise PayloadMissing(key) from error
+def _listed(manifest: DatasetManifest) -> list[Piece]:
+    is_frame = not is_table(manifest)
+    pieces: list[Piece] = []
+    for part in manifest.parts:
+        if part.reference is not None:
+            pieces.append(Piece(part.reference, None, is_frame))
+            continue
+        rows = part.outcomes or []
+        pieces.append(Piece(None, frame_content(rows)[ROWS] if is_frame else rows, is_frame))
+    return pieces
 
 
 def table_of_rows(rows: Sequence[Any]) -> Any:

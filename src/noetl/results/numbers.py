@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from noetl.domain.naming.acceptance import ACCEPTANCES
 from noetl.ports.result_cache import CacheStats
 from noetl.results import cache_metrics, counts, filling
-from noetl.results.read_chain import SOURCES
+from noetl.results.places import SOURCES
 from noetl.results.store import ResultStore
 
 Kind = Literal["counter", "gauge"]

@@ -1,30 +1,31 @@
 """The rows of a table that lies in many parts: a part is opened where somebody looks."""
 
-import hashlib
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from threading import Lock
 
 from noetl.domain.events.values import ResultReference
-from noetl.domain.naming.placement import CellPlacement, physical_key
-from noetl.domain.naming.result_name import parse_result_name
-from noetl.kernel.errors import PayloadCorrupt, PayloadMissing
-from noetl.ports.object_store import ObjectStore
 from noetl.results.dataset import DatasetPart
 from noetl.results.stored_table import StoredTable
 from noetl.results.tabular import Row
 
 OpenPart = Callable[[ResultReference], StoredTable]
 
+OPEN_PARTS_MAX = 4
+"""Who goes through all rows needs one at a time; a few let neighbours take turns."""
+
 
 class PartedRows:
-    """A `RowSource`. Blocks while it reads."""
+    """A `RowSource`. Blocks while it reads, and holds the parts that were looked at last."""
 
     def __init__(self, parts: Sequence[DatasetPart], open_part: OpenPart) -> None:
         self._parts = [part for part in parts if part.rows]
         self._ends = list(accumulate(part.rows for part in self._parts))
         self._open = open_part
-        self._opened: dict[int, StoredTable] = {}
+        self._opened: OrderedDict[int, StoredTable] = OrderedDict()
+        self._lock = Lock()
 
     @property
     def length(self) -> int:
@@ -51,36 +52,13 @@ class PartedRows:
         first, last = max(low - begin, 0), min(high - begin, part.rows)
         if part.reference is None:
             return (part.outcomes or [])[first:last]
-        if at not in self._opened:
-            self._opened[at] = self._open(part.reference)
-        return self._opened[at].rows(first, last)
+        return self._part(at, part.reference).rows(first, last)
 
-
-def part_opener(objects: ObjectStore, placement: CellPlacement) -> OpenPart:
-    """Files of this machine are mapped; others are fetched, and checked, when they are needed."""
-
-    def open_part(reference: ResultReference) -> StoredTable:
-        key = physical_key(parse_result_name(reference.uri), placement, "feather")
-        try:
-            path = objects.local_path(key)
-            if path is not None:
-                return StoredTable(path)
-            found = objects.arrow_file(key)
-            if found is None:
-                raise PayloadMissing(reference.uri)
-            with found.filesystem.open_input_file(found.path) as file:
-                data: bytes = file.read()
-        except FileNotFoundError as error:
-            raise PayloadMissing(reference.uri) from error
-        actual = hashlib.sha256(data).hexdigest()
-        if actual != reference.sha256:
-            expected = reference.sha256 or ""
-            raise PayloadCorrupt(reference.uri, expected=expected, actual=actual)
-        return StoredTable(data)
-
-    return open_part
-
-
-def is_reachable(objects: ObjectStore) -> bool:
-    """Whether parts can be opened when they are needed, by whoever blocks for them."""
-    return objects.local_path("any") is not None or objects.arrow_file("any") is not None
+    def _part(self, at: int, reference: ResultReference) -> StoredTable:
+        with self._lock:
+            if at not in self._opened:
+                self._opened[at] = self._open(reference)
+            self._opened.move_to_end(at)
+            if len(self._opened) > OPEN_PARTS_MAX:
+                self._opened.popitem(last=False)  # not closed: somebody may be reading it
+            return self._opened[at]

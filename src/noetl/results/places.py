@@ -11,7 +11,12 @@ from noetl.kernel.errors import (
     PayloadMissing,
     StoreUnavailable,
 )
-from noetl.ports.object_store import ObjectFacts
+from noetl.ports.object_store import ArrowFile, ObjectFacts
+
+LAYER_STORE = "object_store"
+LAYER_LOCAL = "local_store"
+LAYER_REPLICA = "replica"
+SOURCES = (LAYER_LOCAL, LAYER_STORE, LAYER_REPLICA)
 
 FAILED_SECONDS = 30.0
 """How long a place that did not answer is asked last."""
@@ -26,6 +31,8 @@ class ObjectSource(Protocol):
     def read(self, key: str) -> AsyncIterator[bytes]: ...
 
     def local_path(self, key: str) -> Path | None: ...
+
+    def arrow_file(self, key: str) -> ArrowFile | None: ...
 
     async def head(self, key: str) -> ObjectFacts | None: ...
 
@@ -91,6 +98,10 @@ class Places:
                 self.note(place, error)
                 problems.append(error)
         raise most_telling(problems)
+
+
+def layer_of(place: Place, layer: str) -> str:
+    return LAYER_REPLICA if place.is_replica else layer
 
 
 def only(source: ObjectSource) -> Places:

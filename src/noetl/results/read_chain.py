@@ -6,7 +6,8 @@ it if they want it. Several askers for one object at one time cause one fetch.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, TypeVarTuple
 
@@ -14,17 +15,21 @@ import msgspec
 
 from noetl.kernel.errors import NoETLError, StoreUnavailable
 from noetl.ports.result_cache import CachedBytes, CacheKey, Offering, ResultCache
+from noetl.results.blocking_reads import BlockingReads
 from noetl.results.local_file import LocalFiles
-from noetl.results.places import TROUBLE, ObjectSource, Place, Places, most_telling, only
-from noetl.results.receiving import Receiving
-
-LAYER_STORE = "object_store"
-LAYER_LOCAL = "local_store"
-LAYER_REPLICA = "replica"
-SOURCES = (LAYER_LOCAL, LAYER_STORE, LAYER_REPLICA)
-
-MEMORY_BYTES = 1024 * 1024
-"""Up to here an object that is fetched needs no file."""
+from noetl.results.mapping import mapped_file
+from noetl.results.places import (
+    LAYER_LOCAL,
+    LAYER_STORE,
+    TROUBLE,
+    ObjectSource,
+    Place,
+    Places,
+    layer_of,
+    most_telling,
+    only,
+)
+from noetl.results.receiving import MEMORY_BYTES, Expected, Receiving
 
 MEMORY_BYTES_MAX = 256 * 1024 * 1024
 """Up to here it may do without one when the disk is full."""
@@ -66,6 +71,7 @@ class ReadChain:
         self._flights: dict[CacheKey, _Flight] = {}
         self._fills: set[asyncio.Task[None]] = set()
         self._local_files = LocalFiles()
+        self._blocking = BlockingReads(layers, self.places, self._local_files, scratch)
         self._reads = self._joined = self._fallbacks = self._fetched_bytes = 0
         self._found: Counter[str] = Counter()
 
@@ -93,12 +99,36 @@ class ReadChain:
                 self._land(key, flight)
                 flight.task.cancel()
 
+    async def read_unproven(self, object_key: str, byte_length: int) -> CachedBytes:
+        """Of an object whose digest nobody knows: no layer has it, and none is given it."""
+
+        async def from_place(place: Place) -> CachedBytes:
+            local = place.objects.local_path(object_key)
+            view = None if local is None else await _in_thread(mapped_file, local)
+            if view is not None:
+                return CachedBytes(view, layer_of(place, LAYER_LOCAL), local)
+            expected = Expected(None, byte_length)
+            view = await self._fetched(place, object_key, expected, lambda _: None)
+            return CachedBytes(view, layer_of(place, LAYER_STORE))
+
+        self._reads += 1
+        found = await self._from_first(from_place)
+        self._found[found.layer] += 1
+        return found
+
+    def read_now(self, key: CacheKey, object_key: str) -> CachedBytes:
+        """As `read`, for whoever blocks until the bytes are there."""
+        self._reads += 1
+        found = self._blocking.read(key, object_key)
+        self._found[found.layer] += 1
+        return found
+
     def stats(self) -> ChainStats:
         return ChainStats(
             reads=self._reads,
             joined=self._joined,
-            fallbacks=self._fallbacks,
-            fetched_bytes=self._fetched_bytes,
+            fallbacks=self._fallbacks + self._blocking.fallbacks,
+            fetched_bytes=self._fetched_bytes + self._blocking.fetched_bytes,
             found=dict(self._found),
         )
 
@@ -139,11 +169,14 @@ class ReadChain:
         return None, len(self._far)
 
     async def _from_source(self, key: CacheKey, object_key: str) -> CachedBytes:
+        return await self._from_first(lambda place: self._from_place(place, key, object_key))
+
+    async def _from_first(self, ask: Callable[[Place], Awaitable[CachedBytes]]) -> CachedBytes:
         """From the first place that has the right bytes."""
         problems: list[NoETLError] = []
         for place in self.places.in_order():
             try:
-                return await self._from_place(place, key, object_key)
+                return await ask(place)
             except TROUBLE as error:
                 self.places.note(place, error)
                 problems.append(error)
@@ -155,30 +188,38 @@ class ReadChain:
             view = await _in_thread(self._local_files.map, local, key, object_key)
             if view is not None:
                 self._offer_near(key, Offering(view=view, path=local))
-                return CachedBytes(view, _layer_of(place, LAYER_LOCAL), local)
-        scratch = None if key.byte_length <= MEMORY_BYTES else self._scratch
-        receiving = Receiving(key, object_key, scratch)
-        try:
-            return await self._fetch(place, key, object_key, receiving)
-        except StoreUnavailable:
-            if not receiving.disk_failed or key.byte_length > MEMORY_BYTES_MAX:
-                raise
-        return await self._fetch(place, key, object_key, Receiving(key, object_key, None))
+                return CachedBytes(view, layer_of(place, LAYER_LOCAL), local)
+        expected = Expected(key.sha256, key.byte_length)
+        view = await self._fetched(place, object_key, expected, partial(_offer, self._far, key))
+        self._offer_near(key, Offering(view=view))
+        return CachedBytes(view, layer_of(place, LAYER_STORE))
 
-    async def _fetch(
-        self, place: Place, key: CacheKey, object_key: str, receiving: Receiving
-    ) -> CachedBytes:
+    async def _fetched(
+        self, place: Place, object_key: str, expected: Expected, keep: Callable[[Offering], None]
+    ) -> memoryview:
+        scratch = None if expected.byte_length <= MEMORY_BYTES else self._scratch
+        receiving = Receiving(expected, object_key, scratch)
+        try:
+            return await self._received(place, object_key, receiving, keep)
+        except StoreUnavailable:
+            if not receiving.disk_failed or expected.byte_length > MEMORY_BYTES_MAX:
+                raise
+        receiving = Receiving(expected, object_key, None)
+        return await self._received(place, object_key, receiving, keep)
+
+    async def _received(
+        self, place: Place, object_key: str, receiving: Receiving, keep: Callable[[Offering], None]
+    ) -> memoryview:
         try:
             async for batch in _batches(place.objects.read(object_key)):
                 self._fetched_bytes += len(batch)
                 await _in_thread(receiving.add, batch)
             view, path = await _in_thread(receiving.finish)
             # The file goes next, so layers that keep it take it now.
-            await _in_thread(_offer, self._far, key, Offering(view=view, path=path))
+            await _in_thread(keep, Offering(view=view, path=path))
         finally:
             await _in_thread(receiving.discard)
-        self._offer_near(key, Offering(view=view))
-        return CachedBytes(view, _layer_of(place, LAYER_STORE))
+        return view
 
     def _offer_near(self, key: CacheKey, offering: Offering) -> None:
         _offer(self._near, key, offering)
@@ -188,10 +229,6 @@ class ReadChain:
             fill = asyncio.create_task(_in_thread(_offer, layers, key, offering))
             self._fills.add(fill)
             fill.add_done_callback(self._fills.discard)
-
-
-def _layer_of(place: Place, layer: str) -> str:
-    return LAYER_REPLICA if place.is_replica else layer
 
 
 def _look_at(task: asyncio.Task[CachedBytes]) -> None:

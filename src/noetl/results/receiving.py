@@ -7,18 +7,27 @@ import hashlib
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from noetl.kernel.errors import PayloadCorrupt, StoreUnavailable
-from noetl.ports.result_cache import CacheKey
 from noetl.results.mapping import mapped
+
+MEMORY_BYTES = 1024 * 1024
+"""Up to here an object that is fetched needs no file."""
+
+
+class Expected(NamedTuple):
+    """What is known of bytes before they are there."""
+
+    sha256: str | None  # None: nobody knows, so nothing can prove them
+    byte_length: int
 
 
 class Receiving:
     """One object on its way in: to memory, or to a file that is mapped first and then removed."""
 
-    def __init__(self, key: CacheKey, name: str, scratch: Path | None) -> None:
-        self._key = key
+    def __init__(self, expected: Expected, name: str, scratch: Path | None) -> None:
+        self._expected = expected
         self._name = name
         self._scratch = scratch
         self._digest = hashlib.sha256()
@@ -30,7 +39,7 @@ class Receiving:
     def add(self, block: bytes | bytearray) -> None:
         self._digest.update(block)
         self._byte_length += len(block)
-        if self._byte_length > self._key.byte_length:
+        if self._byte_length > self._expected.byte_length:
             raise self._corrupt()
         if self._scratch is None:
             self._memory += block
@@ -42,7 +51,7 @@ class Receiving:
 
     def finish(self) -> tuple[memoryview, Path | None]:
         """The bytes, and the file that holds them until `discard`."""
-        if self._digest.hexdigest() != self._key.sha256:
+        if self._expected.sha256 not in (None, self._digest.hexdigest()):
             raise self._corrupt()
         if self._file is None:
             return memoryview(self._memory).toreadonly(), None
@@ -66,7 +75,7 @@ class Receiving:
 
     def _corrupt(self) -> PayloadCorrupt:
         actual = self._digest.hexdigest()
-        return PayloadCorrupt(self._name, expected=self._key.sha256, actual=actual)
+        return PayloadCorrupt(self._name, expected=self._expected.sha256 or "", actual=actual)
 
     def _without_disk(self, error: OSError) -> StoreUnavailable:
         self.disk_failed = True

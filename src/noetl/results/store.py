@@ -7,8 +7,6 @@ stored are payloads.
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -26,18 +24,11 @@ from noetl.domain.payload import (
     payload_uri,
     reference_to,
 )
-from noetl.kernel.errors import (
-    NameInvalid,
-    NoETLError,
-    ObjectMissing,
-    PayloadCorrupt,
-    PayloadMissing,
-    StoreUnavailable,
-)
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadMissing
 from noetl.kernel.scope import Scope
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
-from noetl.results.counts import PAYLOAD, TIER
+from noetl.results.counts import PAYLOAD
 from noetl.results.dataset import (
     DatasetManifest,
     DatasetPart,
@@ -47,20 +38,15 @@ from noetl.results.dataset import (
 )
 from noetl.results.dataset_file import dataset_file
 from noetl.results.lazily import content_within
+from noetl.results.named_reads import NamedReads
 from noetl.results.nested import STORED, NestedTable, with_tables
 from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
 from noetl.results.sharing import Sharing
-from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
-from noetl.results.writer import EXTENSIONS, MEDIA_TYPES, ResultWriter, cache_key
+from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE, media_type_of
+from noetl.results.writer import EXTENSIONS, ResultWriter
 from noetl.templates.recorded import LOOP, VALUE
 from noetl.templates.table_rows import TableRows
-
-_TROUBLES = (
-    ((ObjectMissing, PayloadMissing), "missing"),
-    (PayloadCorrupt, "corrupt"),
-    (StoreUnavailable, "unavailable"),
-)
 
 
 class ResultStore(ResultWriter):
@@ -77,6 +63,7 @@ class ResultStore(ResultWriter):
         super().__init__(objects, placement, sharing)
         self.payloads = payloads
         self.chain = chain
+        self.reads = NamedReads(chain, placement, self.counts)
 
     async def close(self) -> None:
         """The objects are closed by whoever opened them."""
@@ -119,9 +106,8 @@ class ResultStore(ResultWriter):
     async def manifest(
         self, name: DatasetName, known: ResultReference | None = None
     ) -> DatasetManifest:
-        key = self.key_of(name, JSON_MEDIA_TYPE)
-        data = await self._bytes(name, key, known)
-        return msgspec.json.decode(data, type=DatasetManifest)
+        found = await self.reads.read(await self.reads.located(name, known))
+        return msgspec.json.decode(found.view, type=DatasetManifest)
 
     async def rows(self, scope: Scope, part: DatasetPart) -> list[dict[str, Any]]:
         """The rows of one frame, with how each of them ended."""
@@ -143,11 +129,11 @@ class ResultStore(ResultWriter):
         """Read all of it from the store and count; raises PayloadMissing, PayloadCorrupt."""
         if is_payload_uri(reference.uri):
             stored = StoredPayload(reference.sha256 or "", reference.byte_length or 0)
-            payload = reference_to(scope, stored, _media_type(reference))
+            payload = reference_to(scope, stored, media_type_of(reference))
             if payload.uri != reference.uri:
                 raise PayloadMissing(reference.uri)
             return sum([len(chunk) async for chunk in self.payloads.get(payload)])
-        key = await self._key(_own(scope, reference.uri), reference)
+        key = self._key(scope, reference)
         fingerprint = Fingerprint()
         try:
             async for chunk in self.objects.read(key):
@@ -164,93 +150,56 @@ class ResultStore(ResultWriter):
         """A file of the result's bytes for a program to map; below `scratch` unless it lies here
         anyway."""
         name = _own(scope, reference.uri)
-        if _media_type(reference) == JSON_MEDIA_TYPE:  # a table in parts, or only its name is known
-            digest = hashlib.sha256(reference.uri.encode()).hexdigest()
-            path = scratch / f"{digest}.{EXTENSIONS[FEATHER_MEDIA_TYPE]}"
-            return await dataset_file(self.objects, self.placement, reference.uri, path)
-        key = await self._key(name, reference)
-        with self._resolving(TIER, _media_type(reference)):
-            found = await self.chain.read(cache_key(name, reference), key)
+        located = await self.reads.located(name, reference)
+        digest = hashlib.sha256(reference.uri.encode()).hexdigest()
+        path = scratch / f"{digest}.{EXTENSIONS[FEATHER_MEDIA_TYPE]}"
+        if not located.is_arrow:  # a table in parts, or only its name is known
+            return await dataset_file(self.reads, reference.uri, path, located.known)
+        found = await self.reads.read(located)
         if found.path is not None:
             return found.path
-        path = scratch / f"{reference.sha256}.{EXTENSIONS[_media_type(reference)]}"
         await asyncio.to_thread(path.write_bytes, found.view)
         return path
 
     async def discard(self, scope: Scope, reference: ResultReference) -> None:
         """Remove a table in parts that nobody was told of."""
-        name = _own(scope, reference.uri)
-        key = await self._key(name, reference)
+        key = self._key(scope, reference)
         content = msgspec.json.decode(await self.chain.places.whole(key), type=DatasetManifest)
         for part in content.parts:
             if part.reference is not None:
-                of_part = await self._key(_own(scope, part.reference.uri), part.reference)
-                await self.objects.delete(of_part)
+                await self.objects.delete(self._key(scope, part.reference))
         await self.objects.delete(key)
 
     def _lazy_rows(self, manifest: DatasetManifest, known: ResultReference) -> TableRows | None:
         """None: it is no table, or its parts can only be read by waiting for them."""
         if not is_table(manifest):
             return None
-        from noetl.results.parted_rows import (  # noqa: PLC0415 - loads Arrow
-            PartedRows,
-            is_reachable,
-            part_opener,
-        )
+        from noetl.results.parted_rows import PartedRows  # noqa: PLC0415 - loads Arrow
+        from noetl.results.stored_table import StoredTable  # noqa: PLC0415 - loads Arrow
 
-        if not is_reachable(self.objects):
+        if not self.objects.is_direct:
             return None
-        source = PartedRows(manifest.parts, part_opener(self.objects, self.placement))
-        return TableRows(source, known, (VALUE,))
+
+        def open_part(reference: ResultReference) -> StoredTable:
+            return StoredTable(self.reads.read_now(reference).view)
+
+        return TableRows(PartedRows(manifest.parts, open_part), known, (VALUE,))
 
     async def _payload(self, scope: Scope, uri: str) -> bytes:
         digest = uri.rpartition("/")[2]
         if uri != payload_uri(scope, digest):  # another tenant's is not there for this one
             raise PayloadMissing(uri)
         reference = reference_to(scope, StoredPayload(digest, 0), JSON_MEDIA_TYPE)
-        with self._resolving(PAYLOAD, JSON_MEDIA_TYPE):
+        with self.reads.resolving(PAYLOAD, JSON_MEDIA_TYPE, uri):
             return b"".join([chunk async for chunk in self.payloads.get(reference)])
 
     async def _open(self, name: ResultName, known: ResultReference | None) -> Stored:
-        key = await self._key(name, known)
-        media_type = MEDIA_TYPES[key.rpartition(".")[2]]
-        data = await self._bytes(name, key, known)
-        return await asyncio.to_thread(open_stored, data, media_type)
+        located = await self.reads.located(name, known)
+        found = await self.reads.read(located)
+        return await asyncio.to_thread(open_stored, found.view, located.media_type)
 
-    async def _key(self, name: ResultName | DatasetName, known: ResultReference | None) -> str:
-        """By the reference, or by asking the store which of the two encodings is there."""
-        if isinstance(name, DatasetName) or known is not None:
-            return self.key_of(name, JSON_MEDIA_TYPE if known is None else _media_type(known))
-        for media_type in EXTENSIONS:
-            key = self.key_of(name, media_type)
-            if await self.chain.places.head(key) is not None:
-                return key
-        self.counts.resolved[TIER, "missing"] += 1
-        raise PayloadMissing(name.uri)
-
-    async def _bytes(
-        self, name: ResultName | DatasetName, key: str, known: ResultReference | None
-    ) -> memoryview | bytes:
-        """Checked against the digest where it is known."""
-        try:
-            with self._resolving(TIER, MEDIA_TYPES[key.rpartition(".")[2]]):
-                if known is not None and known.sha256 and known.byte_length is not None:
-                    return (await self.chain.read(cache_key(name, known), key)).view
-                return await self.chain.places.whole(key)
-        except ObjectMissing as error:
-            raise PayloadMissing(name.uri) from error
-
-    @contextmanager
-    def _resolving(self, path: str, media_type: str) -> Iterator[None]:
-        """Count how the attempt ends."""
-        outcome = f"resolved_{EXTENSIONS[media_type]}"
-        try:
-            yield
-        except NoETLError as error:
-            outcome = next((text for kind, text in _TROUBLES if isinstance(error, kind)), "other")
-            raise
-        finally:
-            self.counts.resolved[path, outcome] += 1
+    def _key(self, scope: Scope, reference: ResultReference) -> str:
+        return self.key_of(_own(scope, reference.uri), media_type_of(reference))
 
     async def _loop_content(self, scope: Scope, manifest: DatasetManifest) -> dict[str, Any]:
         """What a loop's result is, or a table's, all rows in their order."""
@@ -273,7 +222,3 @@ def _own(scope: Scope, uri: str) -> ResultName | DatasetName:
     if name.scope != scope:
         raise PayloadMissing(uri)
     return name
-
-
-def _media_type(reference: ResultReference) -> str:
-    return reference.media_type or JSON_MEDIA_TYPE

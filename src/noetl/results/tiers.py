@@ -6,6 +6,7 @@ The producer, the materializer and repair all call `encode`, so equal contents a
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from noetl.domain.events.values import ResultReference
 from noetl.kernel import canonical_json
 from noetl.results.nested import STORED
 from noetl.results.tabular import TablePath, bytes_min, find_table, rows_at, without_table
@@ -30,6 +31,7 @@ __all__ = [
     "Json",
     "decide_tier",
     "encode",
+    "media_type_of",
 ]
 
 
@@ -57,6 +59,11 @@ class Encoded(NamedTuple):
     row_count: int | None = None  # these are known of tables only
     schema_digest: str | None = None
     arrow_version: str | None = None
+
+
+def media_type_of(reference: ResultReference) -> str:
+    """References to JSON need not say so."""
+    return reference.media_type or JSON_MEDIA_TYPE
 
 
 def decide_tier(

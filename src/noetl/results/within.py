@@ -16,7 +16,7 @@ from noetl.results.dataset import ROWS, DatasetPart
 from noetl.results.errors import ResultUnreadable
 from noetl.results.nested import NestedTable
 from noetl.results.store import ResultStore
-from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.tiers import JSON_MEDIA_TYPE, media_type_of
 from noetl.templates.recorded import ORDER, TASKS, VALUE
 
 HEAD_BYTES = 16 * 1024
@@ -52,7 +52,7 @@ async def named_within(
     """
     if is_payload_uri(reference.uri):
         return []
-    if (reference.media_type or JSON_MEDIA_TYPE) != JSON_MEDIA_TYPE:
+    if media_type_of(reference) != JSON_MEDIA_TYPE:
         return []
     try:
         name = parse_results(reference.uri)

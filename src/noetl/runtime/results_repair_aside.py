@@ -60,6 +60,10 @@ class AsideObjectStore:
         await self._aside.delete(key)
         self._written.discard(key)
 
+    @property
+    def is_direct(self) -> bool:
+        return self._real.is_direct and self._aside.is_direct
+
     def url(self, key: str) -> str:
         return self._of(key).url(key)
 

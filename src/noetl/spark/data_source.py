@@ -2,10 +2,14 @@
 
 A file is a task; small ones are read together. Options: `rows=all` brings failed rows too, with
 `_index`, `_status` and `_error`; `json=columns` makes columns of values that are kept as JSON text;
-`columns=a,b` reads these only; `url`, `env`, `region`, `cell` and `shard_count` say where.
+`columns=a,b` reads these only; `url`, `env`, `region`, `cell` and `shard_count` say where. Whoever
+has the result's reference may give it as JSON, `reference={…}`: it proves the bytes under the name.
+What a manifest lists is proven by its digests, by the task that reads it.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -13,10 +17,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from noetl.domain.events.values import ResultReference
 from noetl.kernel.errors import RequestInvalid
 from noetl.ports.object_store import ObjectStore
 from noetl.results.dataset_tables import DatasetTables, Layout, Piece, Wanted, read
-from noetl.spark.object_place import ObjectPlace, with_objects
+from noetl.results.named_reads import NamedReads
+from noetl.results.read_chain import ReadChain
+from noetl.spark.object_place import Answer, ObjectPlace, with_objects
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -39,6 +46,7 @@ class ResultsSource(DataSource):
         self._uri = options.get("path") or ""
         self._place = _place(self.place, options)
         self._columns = _names(options.get("columns"))
+        self._known = _reference(options.get("reference"), self._uri)
         self._layout: Layout | None = None
         wanted = Wanted(
             _one_of("rows", options.get("rows") or "ok", ("ok", "all")),
@@ -60,12 +68,12 @@ class ResultsSource(DataSource):
 
     def _looked_at(self) -> Layout:
         if self._layout is None:
-            placement, uri, wanted = self._place.placement, self._uri, self._wanted
+            uri, wanted, known = self._uri, self._wanted, self._known
 
-            async def look(objects: ObjectStore) -> Layout:
-                return await DatasetTables(objects, placement).layout(uri, wanted)
+            async def look(tables: DatasetTables) -> Layout:
+                return await tables.layout(uri, wanted, known)
 
-            self._layout = with_objects(self._place, look)
+            self._layout = _with_tables(self._place, look)
         return self._layout
 
 
@@ -79,13 +87,12 @@ class ResultsReader(DataSourceReader):
         return [InputPartition(group) for group in grouped(self._layout.pieces)]
 
     def read(self, partition: InputPartition) -> Iterator["RecordBatch"]:
-        placement = self._place.placement
         for piece in partition.value:
 
-            async def open_piece(objects: ObjectStore, piece: Piece = piece) -> Any:
-                return await DatasetTables(objects, placement).source(piece)
+            async def open_piece(tables: DatasetTables, piece: Piece = piece) -> Any:
+                return await tables.source(piece)
 
-            for batch in read(self._layout, piece, with_objects(self._place, open_piece)):
+            for batch in read(self._layout, piece, _with_tables(self._place, open_piece)):
                 yield batch.select(list(self._columns)) if self._columns else batch
 
 
@@ -109,6 +116,31 @@ def grouped(pieces: Sequence[Piece]) -> list[list[Piece]]:
         groups[-1].append(piece)
         room -= piece.byte_length
     return groups
+
+
+def _with_tables(place: ObjectPlace, use: Callable[[DatasetTables], Awaitable[Answer]]) -> Answer:
+    """What is fetched passes through a file of this machine that is gone once it is mapped."""
+
+    async def used(objects: ObjectStore) -> Answer:
+        chain = ReadChain([], objects, Path(tempfile.gettempdir()))
+        try:
+            return await use(DatasetTables(NamedReads(chain, place.placement)))
+        finally:
+            await chain.close()
+
+    return with_objects(place, used)
+
+
+def _reference(text: str | None, uri: str) -> ResultReference | None:
+    if not text:
+        return None
+    try:
+        known = msgspec.json.decode(text, type=ResultReference)
+    except msgspec.MsgspecError as error:
+        raise RequestInvalid(f"the option reference is no reference: {error}") from error
+    if known.uri != uri:
+        raise RequestInvalid(f"the option reference is of {known.uri}, not of {uri}")
+    return known
 
 
 def _place(known: ObjectPlace | None, options: Mapping[str, str]) -> ObjectPlace:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from noetl.domain.naming.locator import SCHEME
 from noetl.domain.naming.result_name import is_result_uri, parse_results
 from noetl.domain.playbook.wording import choices, shown
 from noetl.kernel.scope import Scope
@@ -71,7 +72,8 @@ def texts_of(given: Any, what: str) -> dict[str, str]:
 def _input(name: str, value: Any, scope: Scope, base: Path) -> SparkInput:
     if isinstance(value, TableRows):
         assert value.reference is not None, "a table is stored before it is passed on"
-        return SparkInput(name=name, result=value.reference.uri)
+        proof = {"reference": msgspec.json.encode(value.reference).decode()}
+        return SparkInput(name=name, result=value.reference.uri, options=proof)
     if isinstance(value, str):
         return _named(name, value, {}, scope, base)
     if isinstance(value, Mapping) and ("path" in value or "table" in value):
@@ -104,7 +106,7 @@ def _described(name: str, value: Mapping[str, Any], scope: Scope, base: Path) ->
 
 def _named(name: str, text: str, options: dict[str, str], scope: Scope, base: Path) -> SparkInput:
     """A result, or files. Another tenant's result is not there for this one."""
-    if not text.startswith("noetl://"):
+    if not text.startswith(SCHEME):
         return SparkInput(
             name=name, format=_format_of(text), path=_placed(text, base), options=options
         )

@@ -61,7 +61,8 @@ async def _file(
     try:
         return await services.results.local_file(scope, reference, scratch)
     except PayloadError as error:
-        raise failed("missing_reference", f"{error}; run the step that made it again") from error
+        message = f"{error}; run the step that made it again"
+        raise failed("missing_reference", message, code=error.code) from error
     except StoreUnavailable as error:
         raise failed("connection", f"the payload store did not answer: {error}") from error
     except OSError as error:

@@ -18,7 +18,7 @@ from noetl.results.parted_rows import PartedRows
 from noetl.results.store import ResultStore
 from noetl.results.stored_table import StoredTable
 from noetl.results.unified import unified
-from tests.memory_results import PLACEMENT, memory_results
+from tests.memory_results import memory_results
 
 EXECUTION = ExecutionId("655648128737706002")
 STEP = StepName("load")
@@ -62,7 +62,7 @@ async def test_objects_are_flattened_and_only_good_rows_are_there() -> None:
     results = memory_results()
     bad = {"index": 1, "status": "failed", "error": {"kind": "x"}}
     uri = await dataset(results, [ok({"a": 1}), bad], [ok({"a": 2.5, "b": "x"}, 2)])
-    tables = DatasetTables(results.objects, PLACEMENT)
+    tables = DatasetTables(results.reads)
 
     table = await tables.table(uri)
     assert table.to_pylist() == [{"a": 1.0, "b": None}, {"a": 2.5, "b": "x"}]
@@ -74,7 +74,7 @@ async def test_objects_are_flattened_and_only_good_rows_are_there() -> None:
 async def test_values_of_many_kinds_are_json_or_their_columns() -> None:
     results = memory_results()
     uri = await dataset(results, [ok({"a": 1}), ok({"b": True})], [ok({"a": [1]})])
-    tables = DatasetTables(results.objects, PLACEMENT)
+    tables = DatasetTables(results.reads)
 
     text = await tables.table(uri)
     assert text.to_pylist() == [
@@ -94,7 +94,7 @@ async def test_values_of_many_kinds_are_json_or_their_columns() -> None:
 async def test_a_dataset_becomes_one_file_for_programs_that_want_one(tmp_path: Path) -> None:
     results = memory_results()
     uri = await dataset(results, [ok({"a": 1})], [ok({"a": None, "b": ["x"]})])
-    path = await dataset_file(results.objects, PLACEMENT, uri, tmp_path / "one.feather")
+    path = await dataset_file(results.reads, uri, tmp_path / "one.feather")
     with StoredTable(path) as stored:
         assert stored.whole() == {"value": [{"a": 1, "b": None}, {"a": None, "b": ["x"]}]}
 
@@ -115,7 +115,7 @@ async def test_a_table_in_parts_is_the_list_of_its_rows(tmp_path: Path) -> None:
 
     content = await results.content(DEFAULT_SCOPE, reference.uri, reference)
     assert content == {"value": whole}
-    table = await DatasetTables(results.objects, PLACEMENT).table(reference.uri)
+    table = await DatasetTables(results.reads).table(reference.uri)
     assert table.to_pylist() == whole
     path = await results.local_file(DEFAULT_SCOPE, reference, tmp_path)
     opened = StoredTable(path)

@@ -103,6 +103,10 @@ class FilesystemObjectStore:
         check_key(key)
         await self._in_thread(delete_file, self._root / key)
 
+    @property
+    def is_direct(self) -> bool:
+        return True
+
     def url(self, key: str) -> str:
         check_key(key)
         return str(self._root / key)

@@ -74,6 +74,10 @@ class MemoryObjectStore:
         check_key(key)
         self._objects.pop(key, None)
 
+    @property
+    def is_direct(self) -> bool:
+        return False
+
     def url(self, key: str) -> str:
         check_key(key)
         return f"memory:///{key}"

@@ -139,6 +139,10 @@ class BucketObjectStore:
         with suppress(ObjectMissing), translated(self.url(key)), missing(self.url(key)):
             await obstore.delete_async(self._driver, key)
 
+    @property
+    def is_direct(self) -> bool:
+        return self._arrow_file is not None
+
     def url(self, key: str) -> str:
         check_key(key)
         return f"{self._url}/{key}"
