@@ -56,7 +56,7 @@ class SqlThreads:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             if not pending.cancel():
-                await _stop(running, interruption)
+                await stop(running, interruption)
             raise
 
     def begin(self, work: Callable[[], None]) -> None:
@@ -67,7 +67,7 @@ class SqlThreads:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-async def _stop(running: "asyncio.Future[Any]", interruption: Interruption) -> None:
+async def stop(running: "asyncio.Future[Any]", interruption: Interruption) -> None:
     """Ask again until it is over: an interrupt between two statements stops neither."""
     while not running.done():
         interruption.ask()

@@ -23,7 +23,7 @@ from noetl.tools.sql_effects import only_reads
 from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, change_outcome, combined, plain, rows_outcome
 from noetl.tools.sql_statements import SQLITE, Statement, controls_transaction
-from noetl.tools.sql_threads import FileLocks, Interruption, SqlThreads
+from noetl.tools.sql_threads import FileLocks, Interrupted, Interruption, SqlThreads
 from noetl.tools.sqlite_connections import (
     MEMORY,
     OpenFile,
@@ -31,6 +31,7 @@ from noetl.tools.sqlite_connections import (
     Sweep,
     leaves_nothing,
 )
+from noetl.tools.sqlite_groups import Answer, Groups, Waiting
 
 BUSY_TRIES_MAX = 100
 """How often to wait for another writer of the file."""
@@ -73,6 +74,7 @@ class SqliteTool:
         self._threads = SqlThreads("sqlite-tool")
         self._connections = SqliteConnections(services.clock.monotonic)
         self._turns = FileLocks()
+        self._groups = Groups[_Session](self._threads, self._turns, self._run_together)
         self._sweep = Sweep(self._connections, self._threads)
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
@@ -103,8 +105,17 @@ class SqliteTool:
         """Writers of this process take turns: in threads they would poll for the file's lock."""
         if session.only_reads or session.path == MEMORY:
             return await self._threads.run(session.run)
+        if session.is_row and session.is_plain:
+            return await self._groups.run(session.path, session)
         async with self._turns.holding(session.path):
             return await self._threads.run(session.run)
+
+    def _run_together(
+        self, batch: Sequence[Waiting["_Session"]], _: Interruption
+    ) -> Sequence[Answer]:
+        """In one transaction if all goes well; else it is undone, and each runs alone."""
+        answers = _in_one_transaction(self._connections, batch) if len(batch) > 1 else None
+        return answers or [_alone(waiting) for waiting in batch]
 
 
 def database_file(base: Path, database: Any) -> str:
@@ -126,26 +137,26 @@ class _Session:
         self.path = path
         self.told = [item.statement for item in statements]
         self.only_reads = all(only_reads(statement) for statement in self.told)
+        self.is_plain = leaves_nothing(self.told)
+        self.is_row = call.stage_id is not None
         self._connections = connections
         self._statements = statements
         self._call = call
 
     def run(self, interruption: Interruption) -> list[Outcome]:
-        is_plain = leaves_nothing(self.told)
         try:
-            opened = self._connections.taken(self.path, afresh=not is_plain)
+            opened = self._connections.taken(self.path, afresh=not self.is_plain)
             is_kept = False
             try:
                 connection = opened.connection
                 interruption.watch(lambda: _interrupt(connection))
                 outcomes = self._run_all(Patience(connection, interruption))
-                is_row = self._call.stage_id is not None
-                is_kept = is_plain and (is_row or not opened.has_wal())
+                is_kept = self.is_plain and (self.is_row or not opened.has_wal())
                 return outcomes
             finally:
                 self._give_back(opened, is_kept=is_kept)
         except sqlite3.Error as error:
-            raise self._failure(error) from None
+            raise self.failure(error) from None
 
     def _give_back(self, opened: OpenFile, *, is_kept: bool) -> None:
         if is_kept:
@@ -155,16 +166,11 @@ class _Session:
         self._connections.close_idle_of(self.path)
 
     def _run_all(self, patience: "Patience") -> list[Outcome]:
-        outcomes: list[Outcome] = []
         one = _is_one_transaction(self.told)
         if one:
             # A writer says so at once: two that both read first could not both go on to write.
             patience.execute("BEGIN" if self.only_reads else "BEGIN IMMEDIATE").close()
-        for index, bound in enumerate(self._statements):
-            try:
-                outcomes.append(run_statement(patience, bound))
-            except (sqlite3.Error, OverflowError, UnicodeError) as error:
-                raise self._failure(error, index) from None
+        outcomes = self.run_each(patience)
         if one:
             patience.execute("COMMIT").close()
         elif patience.connection.in_transaction:
@@ -174,9 +180,59 @@ class _Session:
             )
         return outcomes
 
-    def _failure(self, error: Exception, index: int | None = None) -> ToolFailed:
+    def run_each(self, patience: "Patience") -> list[Outcome]:
+        """Its statements, in a transaction of somebody else. Raises ToolFailed."""
+        outcomes: list[Outcome] = []
+        for index, bound in enumerate(self._statements):
+            try:
+                outcomes.append(run_statement(patience, bound))
+            except (sqlite3.Error, OverflowError, UnicodeError) as error:
+                raise self.failure(error, index) from None
+        return outcomes
+
+    def failure(self, error: Exception, index: int | None = None) -> ToolFailed:
         several = index if len(self._statements) > 1 else None
         return sqlite_failure(error, secrets_of(self._call), several)
+
+
+def _in_one_transaction(
+    connections: SqliteConnections, batch: Sequence[Waiting[_Session]]
+) -> Sequence[Answer] | None:
+    """None: it was undone."""
+    try:
+        opened = connections.taken(batch[0].work.path, afresh=False)
+    except sqlite3.Error:
+        return None
+    connection, answers = opened.connection, list[Answer]()
+    waiter = Patience(connection, Interruption())
+    try:
+        waiter.execute("BEGIN IMMEDIATE").close()
+    except sqlite3.Error as error:  # somebody else has the file, for all of them
+        connections.drop(opened)
+        return [waiting.work.failure(error) for waiting in batch]
+    try:
+        for waiting in batch:
+            if not waiting.begin():
+                answers.append(Interrupted())
+                continue
+            waiting.interruption.watch(lambda: _interrupt(connection))
+            answers.append(waiting.work.run_each(Patience(connection, waiting.interruption)))
+            waiting.interruption.watch(lambda: None)
+        waiter.execute("COMMIT").close()
+    except (sqlite3.Error, ToolFailed, Interrupted):
+        connections.drop(opened)
+        return None
+    connections.keep(opened)
+    return answers
+
+
+def _alone(waiting: Waiting[_Session]) -> Answer:
+    if not waiting.begin():
+        return Interrupted()
+    try:
+        return waiting.work.run(waiting.interruption)
+    except (ToolFailed, Interrupted) as error:
+        return error
 
 
 def sqlite_failure(
