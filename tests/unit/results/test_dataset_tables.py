@@ -2,10 +2,12 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pytest
 
+from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.result_name import DatasetName, ResultName
 from noetl.kernel.errors import PayloadMissing
 from noetl.kernel.ids import ExecutionId, StepName
@@ -14,10 +16,13 @@ from noetl.results.columns import is_json
 from noetl.results.dataset import DatasetManifest, DatasetPart, frame_content
 from noetl.results.dataset_file import dataset_file
 from noetl.results.dataset_tables import DatasetTables, Wanted, table_of_rows
-from noetl.results.parted_rows import PartedRows
+from noetl.results.feather import encode_table
+from noetl.results.parted_rows import OPEN_PARTS_MAX, PartedRows
 from noetl.results.store import ResultStore
 from noetl.results.stored_table import StoredTable
+from noetl.results.tabular import TablePath
 from noetl.results.unified import unified
+from noetl.templates.table_rows import TableRows
 from tests.memory_results import memory_results
 
 EXECUTION = ExecutionId("655648128737706002")
@@ -130,6 +135,31 @@ async def test_a_table_in_parts_is_the_list_of_its_rows(tmp_path: Path) -> None:
     with pytest.raises(PayloadMissing):
         await results.content(DEFAULT_SCOPE, reference.uri, reference)
     assert await results.objects.list_objects("") == []
+
+
+async def test_a_scan_of_many_parts_holds_a_few_of_them(tmp_path: Path) -> None:
+    results = memory_results()
+    parts: list[DatasetPart] = []
+    for index in range(3 * OPEN_PARTS_MAX):
+        content = {"rows": [{"id": 2 * index}, {"id": 2 * index + 1}]}
+        reference = await results.stage_rows(name_of(index, "parts"), content)
+        parts.append(DatasetPart(first=2 * index, rows=2, reference=reference))
+    held: WeakValueDictionary[str, StoredTable] = WeakValueDictionary()
+    held_max = opened = 0
+
+    def open_part(reference: ResultReference) -> StoredTable:
+        nonlocal held_max, opened
+        path = tmp_path / f"{opened}.feather"
+        path.write_bytes(encode_table({"rows": [{"id": 0}, {"id": 1}]}, TablePath(("rows",))).data)
+        table = held[reference.uri] = StoredTable(path)
+        held_max, opened = max(held_max, len(held)), opened + 1
+        return table
+
+    rows = TableRows(PartedRows(parts, open_part))
+    assert sum(1 for _ in rows) == len(rows) == 6 * OPEN_PARTS_MAX
+    assert [rows[0], rows[1]] == [{"id": 0}, {"id": 1}]
+    assert opened == len(parts) + 1, "a part that was let go is opened again, once"
+    assert held_max <= OPEN_PARTS_MAX + 1  # the next one is opened before the oldest goes
 
 
 @pytest.mark.parametrize(
