@@ -54,6 +54,23 @@ async def test_what_was_fetched_once_is_found_in_every_layer(
     assert chain.stats().fetched_bytes == size
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_program_gets_the_file_that_the_disk_has_just_kept(
+    layers: Layers, scratch: Path, size: int
+) -> None:
+    data = sample(size)
+    chain = chain_over(layers.all(), Shelf(data), scratch)
+
+    fetched = await chain.read(key_of(data), NAME)
+    again = await chain.read(key_of(data), NAME)
+
+    assert (fetched.layer, again.layer) == ("object_store", "memory")
+    assert fetched.path is not None
+    assert fetched.path.read_bytes() == data
+    assert again.path == fetched.path
+    assert (await chain_over([], Shelf(data), scratch).read(key_of(data), NAME)).path is None
+
+
 async def test_layers_are_asked_in_order_and_only_until_one_has_it(
     layers: Layers, scratch: Path
 ) -> None:

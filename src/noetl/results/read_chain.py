@@ -191,8 +191,9 @@ class ReadChain:
                 return CachedBytes(view, layer_of(place, LAYER_LOCAL), local)
         expected = Expected(key.sha256, key.byte_length)
         view = await self._fetched(place, object_key, expected, partial(_offer, self._far, key))
-        self._offer_near(key, Offering(view=view))
-        return CachedBytes(view, layer_of(place, LAYER_STORE))
+        path = await _in_thread(_file_in, self._far, key)
+        self._offer_near(key, Offering(view=view, path=path))
+        return CachedBytes(view, layer_of(place, LAYER_STORE), path)
 
     async def _fetched(
         self, place: Place, object_key: str, expected: Expected, keep: Callable[[Offering], None]
@@ -239,6 +240,11 @@ def _look_at(task: asyncio.Task[CachedBytes]) -> None:
 def _offer(layers: list[ResultCache], key: CacheKey, offering: Offering) -> None:
     for layer in reversed(layers):
         layer.offer(key, offering)
+
+
+def _file_in(layers: Sequence[ResultCache], key: CacheKey) -> Path | None:
+    """For programs that want a file: one that a layer has kept is as good as a copy."""
+    return next((path for layer in layers if (path := layer.file_of(key)) is not None), None)
 
 
 async def _batches(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytearray]:

@@ -156,7 +156,7 @@ class ResultStore(ResultWriter):
         if not located.is_arrow:  # a table in parts, or only its name is known
             return await dataset_file(self.reads, reference.uri, path, located.known)
         found = await self.reads.read(located)
-        if found.path is not None:
+        if found.path is not None and await asyncio.to_thread(found.path.exists):
             return found.path
         await asyncio.to_thread(path.write_bytes, found.view)
         return path

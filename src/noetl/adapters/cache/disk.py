@@ -80,6 +80,14 @@ class DiskResultCache:
             self._tally.refused(refusal)
         return refusal is None
 
+    def file_of(self, key: CacheKey, /) -> Path | None:
+        path = self._path(key)
+        try:
+            is_whole = bool(self._budget_bytes) and path.stat().st_size == key.byte_length
+        except OSError:
+            return None
+        return path if is_whole else None
+
     def sweep(self) -> None:
         """Count anew, and remove drafts of dead writers; on start."""
         with suppress(OSError):

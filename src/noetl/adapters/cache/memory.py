@@ -4,6 +4,7 @@ A mapped view costs address space and page cache rather than memory of its own; 
 """
 
 from collections import OrderedDict
+from pathlib import Path
 from threading import Lock
 
 from noetl.adapters.cache.tally import Tally
@@ -50,6 +51,9 @@ class MemoryResultCache:
             self._make_room()
         self._tally.admitted()
         return True
+
+    def file_of(self, _key: CacheKey, /) -> Path | None:
+        return None  # files that it was told of are others'
 
     def stats(self) -> CacheStats:
         with self._lock:

@@ -64,6 +64,17 @@ class ResultCacheCompliance(ABC):
         assert found is not None
         assert found.path is None or found.path.read_bytes() == data
 
+    def test_c1_a_file_that_is_kept_has_exactly_the_bytes(self, open_cache: Opener) -> None:
+        cache, data = open_cache(BUDGET_BYTES), sample(4_096)
+        assert cache.file_of(key_of(data)) is None
+        assert cache.offer(key_of(data), offered(data))
+
+        before = cache.stats().reads
+        path = cache.file_of(key_of(data))
+
+        assert path is None or path.read_bytes() == data
+        assert cache.stats().reads == before
+
     def test_c1_nobody_can_write_to_what_is_handed_out(self, open_cache: Opener) -> None:
         cache, data = open_cache(BUDGET_BYTES), sample(100)
         assert cache.offer(key_of(data), Offering(view=memoryview(bytearray(data))))
