@@ -5,6 +5,7 @@ from pathlib import Path
 from noetl.bootstrap.platform import open_platform
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.ids import ExecutionId
+from noetl.runtime.verify_log import verify_log
 from tests.crash.counters import COUNTING, HONOURING, Counters
 from tests.crash.mixed import BEADS, PAGES, ROWS
 from tests.crash.run_checks import check_execution, check_trace
@@ -30,3 +31,9 @@ async def check_mixed(home: Path, trace: Path, execution: ExecutionId, counters:
         assert counters.of(child, COUNTING).keys() == {f"{child}/tell/1/0/tell/1"}
     # Whoever dies between the commit of a frame and the end of its journal leaves that behind.
     assert {path.stem for path in (home / "journals").glob(f"{execution}/*")} <= record.frames
+
+
+async def check_whole_log(home: Path) -> None:
+    async with open_platform(Settings(home=str(home)), create=False) as platform:
+        report = await verify_log(platform.log)
+        assert report.is_sound, report.faults

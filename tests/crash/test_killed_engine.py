@@ -10,13 +10,10 @@ import psutil
 import pytest
 
 from noetl.adapters.system.ids import SnowflakeIds
-from noetl.bootstrap.platform import open_platform
 from noetl.kernel.ids import ExecutionId
-from noetl.runtime.verify_log import verify_log
 from tests.crash.counters import Counters
-from tests.crash.engine import settings_of
 from tests.crash.mixed import expected
-from tests.crash.mixed_checks import check_mixed
+from tests.crash.mixed_checks import check_mixed, check_whole_log
 from tests.crash.victims import Victims, Word
 
 KILLS = 100
@@ -95,12 +92,6 @@ def test_an_execution_ends_as_if_nothing_had_happened(
     print(f"{kills} kills in {len(executions)} executions")
     asyncio.run(check_whole_log(home))
     check_that_all_are_gone(orphans)
-
-
-async def check_whole_log(home: Path) -> None:
-    async with open_platform(settings_of(str(home)), create=False) as platform:
-        report = await verify_log(platform.log)
-        assert report.is_sound, report.faults
 
 
 def check_that_all_are_gone(orphans: set[psutil.Process]) -> None:

@@ -15,7 +15,7 @@ from noetl.kernel.ids import ExecutionId
 from noetl.servers.process import LOOPBACK
 from tests.crash.counters import Counters
 from tests.crash.mixed import expected
-from tests.crash.mixed_checks import check_mixed
+from tests.crash.mixed_checks import check_mixed, check_whole_log
 from tests.crash.victims import Victims, Word
 
 KILLS = 100
@@ -95,3 +95,4 @@ def test_they_bring_an_execution_to_its_end(
         assert (end["over"], end["result"]) == ("COMPLETED", expected()), end
         asyncio.run(check_mixed(home, trace, execution, counters))
     print(f"{kills} kills in {executions} executions")
+    asyncio.run(check_whole_log(home))

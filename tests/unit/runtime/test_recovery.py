@@ -261,3 +261,16 @@ async def test_a_child_that_is_taken_up_alone_does_not_bring_its_parent(scene: S
 
     assert await recovery.take_up(DEFAULT_SCOPE, child) == [child]
     assert parent not in scene.coordinator.running
+
+
+async def test_an_execution_goes_on_by_the_version_that_it_started_with(scene: Scene) -> None:
+    execution = await scene.start(CHAIN)
+    newer = CHAIN.replace("{step: second}", "{step: third}").replace("step: second", "step: third")
+    await scene.register(newer)
+    await resume(scene, "dead")
+
+    for step in ("first", "second"):
+        work = await scene.claim_one()
+        assert work.step == step
+        await scene.report(ended(work, WORKER))
+    assert execution not in scene.coordinator.running
