@@ -82,7 +82,7 @@ async def test_a_worker_and_its_server_count_results_by_name(
     assert told[f"noetl_storage_ipc_read_hit_ratio{{{by}}}"] > 0.6
     assert server['noetl_result_resolve_total{outcome="resolved_feather",path="tier"}'] > 0
     assert server['noetl_result_uri_accept_total{outcome="canonical"}'] == 1
-    assert server["noetl_result_materializer_lag_events"] >= 0
+    assert "noetl_result_materializer_lag_events" in server  # how many, the next test says
     assert not [name for name in told if "materializer" in name or "uri_accept" in name]
 
 

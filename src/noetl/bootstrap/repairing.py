@@ -13,7 +13,6 @@ from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.checking import is_other_kind
 from noetl.bootstrap.platform import Platform
 from noetl.bootstrap.settings import Settings, child_environment
-from noetl.kernel.ids import ExecutionId
 from noetl.pipeline.interpreter import Interpreter
 from noetl.ports.tool_services import ToolServices
 from noetl.results.payloads import ObjectPayloadStore
@@ -39,14 +38,8 @@ def result_collector(platform: Platform) -> ResultCollector:
         projections=platform.projections,
         results=platform.results,
         clock=SystemClock(),
-        is_archived=_is_archived,
     )
     return ResultCollector(collected)
-
-
-async def _is_archived(_execution: ExecutionId) -> bool:
-    """Nothing is moved out of the log: there is no archive, and the log knows every execution."""
-    return False
 
 
 @asynccontextmanager

@@ -11,7 +11,15 @@ PAGE_EVENTS_MAX = 1_000
 GROUP_APPENDS_MAX = 1_000
 
 
-class EventLog(Protocol):
+class EventArchive(Protocol):
+    """Where events lie that were moved out of the log: whoever moves them answers for them."""
+
+    async def is_archived(self, execution: ExecutionId) -> bool:
+        """Whether its events lie elsewhere, with a manifest that says so."""
+        ...
+
+
+class EventLog(EventArchive, Protocol):
     """Promises every adapter keeps (each has a test of the same number):
 
     L1   appended events read back byte for byte, in order, with versions 1, 2, 3 …
@@ -30,6 +38,8 @@ class EventLog(Protocol):
          falls
     L11  what is acknowledged survives the death of the process and of the machine
     L12  `identity` names this log: a log made anew has another one
+    L13  an execution is archived once its events were moved out, and not before: with events in
+         the log, or without any ever, it is not
     """
 
     async def append(self, group: Sequence[Append]) -> list[AppendOutcome]:

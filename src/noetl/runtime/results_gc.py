@@ -7,7 +7,7 @@ Payloads and playbooks go by their digests, which any execution may name; they a
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Literal
 
@@ -51,9 +51,6 @@ Verdict = Literal["foreign", "live", "archived", "young", "superseded", "orphan"
 _NAME = re.compile(rb'noetl://[^"\\\s]+')
 _ENDS = (PlaybookCompleted, PlaybookFailed, ExecutionCancelled, ExecutionRetried)
 
-IsArchived = Callable[[ExecutionId], Awaitable[bool]]
-"""Whether the events of an execution lie elsewhere than in the log."""
-
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """What may hold garbage, and who says what is alive."""
@@ -62,7 +59,6 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     projections: ProjectionStore
     results: ResultStore
     clock: Clock
-    is_archived: IsArchived
 
 
 class CollectionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,7 +216,7 @@ class ResultCollector:
         version = (await self._collected.log.head(execution)).version
         known = Known(minted=minted_at(execution), version=version)
         if version == 0:
-            archived = await self._collected.is_archived(execution)
+            archived = await self._collected.log.is_archived(execution)
             return msgspec.structs.replace(known, is_archived=archived)
         completed_at: Instant | None = None
         names: set[ResultName | DatasetName] = set()
@@ -254,8 +250,9 @@ class ResultCollector:
     ) -> None:
         """Looked at once more, object by object: between the list and here time has passed."""
         execution = candidate.execution_id
-        is_same = (await self._collected.log.head(execution)).version == known.version
-        is_archived = known.version == 0 and await self._collected.is_archived(execution)
+        log = self._collected.log
+        is_same = (await log.head(execution)).version == known.version
+        is_archived = known.version == 0 and await log.is_archived(execution)
         if not is_same or is_archived:
             tally.live_candidates += 1
             return

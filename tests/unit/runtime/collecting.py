@@ -1,6 +1,7 @@
 """A log, objects and read models for tests of what may go."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,6 +69,17 @@ class HeldClock:
         """Nobody waits here."""
 
 
+class CompactedLog(MemoryEventLog):
+    """A log from which events of some executions were moved away."""
+
+    def __init__(self, archived: set[ExecutionId], clock: Callable[[], Instant]) -> None:
+        super().__init__(clock)
+        self._archived = archived
+
+    async def is_archived(self, execution: ExecutionId) -> bool:
+        return execution in self._archived
+
+
 @dataclass
 class Scene:
     """A log with what is alive, objects of all kinds, and read models that have caught up."""
@@ -78,7 +90,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.recorded_at = minted_at(LIVE)
-        self.log = MemoryEventLog(lambda: self.recorded_at)
+        self.log = CompactedLog(self.archived, lambda: self.recorded_at)
         self.projections = MemoryProjectionStore()
 
     async def runs(self, execution: ExecutionId, *events: Event) -> None:
@@ -109,15 +121,11 @@ class Scene:
         return ResultStore(self.objects, ObjectPayloadStore(self.objects), PLACEMENT, chain)
 
     def collector(self) -> ResultCollector:
-        async def is_archived(execution: ExecutionId) -> bool:
-            return execution in self.archived
-
         collected = Collected(
             log=self.log,
             projections=self.projections,
             results=self.results(),
             clock=self.clock,
-            is_archived=is_archived,
         )
         return ResultCollector(collected)
 

@@ -11,6 +11,8 @@ from noetl.kernel.errors import CollectionRefused, LogReplaced, RequestInvalid
 from noetl.kernel.instant import plus
 from noetl.kernel.scope import Scope
 from noetl.kernel.snowflake import minted_at
+from noetl.runtime.materializer import CONSUMER as MATERIALIZER
+from noetl.runtime.materializer import Materializer
 from noetl.runtime.projector import CONSUMER
 from noetl.runtime.results_gc import (
     CollectionRequest,
@@ -18,6 +20,7 @@ from noetl.runtime.results_gc import (
     judge,
     names_in,
 )
+from noetl.testing.histories import execution_ids
 from tests.unit.runtime.collecting import (
     ARCHIVED,
     CONTENT,
@@ -37,7 +40,7 @@ from tests.unit.runtime.collecting import (
 
 async def test_only_the_orphan_goes() -> None:
     here = await scene()
-    here.archived = {ARCHIVED}
+    here.archived.add(ARCHIVED)
     await here.holds(key_of(LIVE), key_of(ORPHAN), key_of(ORPHAN, 2), key_of(ARCHIVED))
 
     report = await here.collect()
@@ -46,6 +49,26 @@ async def test_only_the_orphan_goes() -> None:
     assert report.objects == {"live": 1, "orphan": 2, "archived": 1}
     assert (report.deleted, report.live_candidates) == (2, 0)
     assert report.deleted_bytes == 2 * len(CONTENT)
+
+
+async def test_a_materializer_that_lags_hides_nothing_from_the_log() -> None:
+    """What is alive is asked of the log and its archive, never of who follows them."""
+    here = await scene()
+    here.archived.add(ARCHIVED)
+    *_, late = execution_ids(4)
+    await here.runs(late)
+    await here.holds(*map(key_of, (LIVE, late, ORPHAN, ARCHIVED)))
+    await Materializer(here.log, here.projections, here.results()).advance(limit=1)
+    cursor = await here.projections.cursor(MATERIALIZER)
+    assert cursor is not None
+    behind = await here.log.tail(after_position=cursor.position)
+    assert {stored.execution_id for stored in behind} == {late}
+
+    report = await here.collect(CollectionRequest(dry_run=False, grace_seconds=0))
+
+    assert await here.keys() == {key_of(LIVE), key_of(late), key_of(ARCHIVED)}
+    assert report.objects == {"live": 2, "orphan": 1, "archived": 1}
+    assert [each.key for each in report.candidates if each.deleted] == [key_of(ORPHAN)]
 
 
 async def test_a_dry_run_lists_and_deletes_nothing() -> None:

@@ -130,6 +130,11 @@ class PostgresEventLog:
     async def identity(self) -> str:
         return str(await self._value("SELECT identity FROM noetl.log_identity"))
 
+    async def is_archived(self, execution: ExecutionId) -> bool:
+        """Nothing is moved out of this log."""
+        del execution
+        return False
+
     async def close(self) -> None:
         if self._owns_pool:
             await self._pool.close()

@@ -99,6 +99,12 @@ class EventLogEdges(ABC):
         assert isinstance(error, (ScopeMismatch, VersionConflict))
         assert len(await event_log.read(FIRST)) == 1
 
+    async def test_l13_what_was_never_moved_is_not_archived(self, event_log: EventLog) -> None:
+        await land(event_log, append_of(drafts(1)))
+
+        assert not await event_log.is_archived(FIRST)
+        assert not await event_log.is_archived(SECOND)
+
     async def test_l6_a_caller_that_passes_nonsense_fails_alone(self, event_log: EventLog) -> None:
         sound = append_of(drafts(1))
         nonsense = Append(sound.scope, SECOND, cast(int, "0"), sound.events)
