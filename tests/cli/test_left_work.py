@@ -117,3 +117,21 @@ def test_an_interrupted_run_is_cancelled_without_waiting_for_its_rows(shell: She
     interrupt(running)
     code, out, _ = ended(running)
     assert (code, json.loads(out)["status"]) == (1, "CANCELLED")
+
+
+def test_what_a_killed_run_left_goes_on_when_somebody_asks_for_it(shell: Shell) -> None:
+    order = ("run", "rows.yaml", "--set", f"folder={shell.folder}")
+    running = shell.begin(*order)
+    shell.until("begun")
+    running.kill()
+    ended(running)
+    (shell.folder / "go").touch()
+    assert shell.noetl("run", "hello.yaml").returncode == 0
+    assert seen(shell) == ["0", "1", "2"]
+    execution = json.loads(
+        shell.noetl("executions", "list", "--status", "running", "--json").stdout
+    )["execution_id"]
+    shown = shell.noetl("executions", "show", execution)
+    assert shown.stderr == f"next: noetl executions resume {execution}\n"
+    assert shell.noetl("executions", "resume", execution).returncode == 0
+    assert seen(shell) == ["0", "1", "2", "2", "3", "4", "5"]

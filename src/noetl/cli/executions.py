@@ -112,7 +112,7 @@ def show(execution: ExecutionId, as_json: bool) -> None:
             **_why(view),
         }
     )
-    for command in _next(view):
+    for command in _next(view, is_left=_is_left(load_settings())):
         tell(f"next: noetl {command}")
 
 
@@ -209,10 +209,15 @@ def _loop(loop: LoopProgress) -> str:
     return f"{loop.done + loop.failed:,}{total} rows, {loop.failed:,} failed{skipped} ({loop.mode})"
 
 
-def _next(view: ExecutionView) -> list[str]:
+def _is_left(settings: Settings) -> bool:
+    """Whether no process runs anything here; whoever shares a log may do so elsewhere."""
+    return settings.log_url == "sqlite:" and holder_of(settings) is None
+
+
+def _next(view: ExecutionView, *, is_left: bool) -> list[str]:
     """The commands that people want after this answer."""
     execution = view.execution_id
-    if view.status == "PAUSED":
+    if view.status == "PAUSED" or (view.status not in TERMINAL and is_left):
         return [f"executions resume {execution}"]
     if view.status not in TERMINAL:
         return [f"explain {execution}", f"executions watch {execution}"]

@@ -41,7 +41,7 @@ def explain(execution: ExecutionId, as_json: bool) -> None:
     for sentence in sentences:
         say(shown(sentence))
     if status not in TERMINAL and holder is None:
-        tell("no process runs it now; it goes on with: noetl dev")
+        tell(f"no process runs it now; go on with it: noetl executions resume {execution}")
 
 
 async def _asked(holder: Holder, execution: ExecutionId) -> tuple[str, list[str]]:
