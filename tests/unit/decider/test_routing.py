@@ -239,6 +239,27 @@ workflow:
     assert told.status == "COMPLETED"
 
 
+def test_end_runs_once_when_nothing_else_runs() -> None:
+    told = story("""
+workflow:
+  - step: page
+    tool: {kind: noop}
+    set: {ctx.n: "{{ (ctx.n or 0) + 1 }}"}
+    next:
+      spec: {mode: inclusive}
+      arcs: [{step: page, when: "{{ ctx.n < 3 }}"}, {step: save}]
+  - {step: save, tool: {kind: noop}, next: end}
+  - {step: end, tool: {kind: noop}}
+""")
+    for step in ("page", "save", "page", "save", "page", "save"):
+        assert "end" not in told.open
+        told.complete(step, 1)
+    assert told.open == ["end"]
+    told.complete("end", 1)
+    assert told.status == "COMPLETED"
+    assert [each.step for each in told.of("step.enter")].count("end") == 1
+
+
 def test_events_name_arcs_by_what_happened() -> None:
     told = story("""
 workflow:

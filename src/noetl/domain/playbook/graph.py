@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from noetl.domain.playbook.model import PARTIAL, Playbook
+from noetl.domain.playbook.model import END, PARTIAL, Playbook
 from noetl.kernel.ids import StepName
 
 
@@ -67,8 +67,10 @@ def graph_of(playbook: Playbook) -> Graph:
         unreachable=tuple(name for name in playbook.steps if name not in reached),
     )
     forks = [name for name in order if playbook.steps[name].next.mode == "inclusive"]
-    joins = _joins(_without_chunks(graph, playbook), forks)
-    return msgspec.structs.replace(graph, joins=frozenset(joins))
+    joins = frozenset(_joins(_without_chunks(graph, playbook), forks))
+    if forks and END in reached:
+        joins |= {END}  # it runs once, when all branches have come or are over
+    return msgspec.structs.replace(graph, joins=joins)
 
 
 def _without_chunks(graph: Graph, playbook: Playbook) -> Graph:
