@@ -32,6 +32,7 @@ def explain(
         *_paused(state),
         *_failing(state),
         *_commands(state, now, lacking),
+        *_chunks(state),
         *_loops(state, now),
         *_loops_without_workers(state, lacking),
         *_children(state),
@@ -103,6 +104,15 @@ def _lease(lease_until: Instant | None, now: Instant) -> str:
     if left < 0:
         return f"its lease ran out at {_time(lease_until)}, so another worker may take it"
     return f"its lease ends at {_time(lease_until)} (in {_seconds(left)}) unless it is renewed"
+
+
+def _chunks(state: ExecutionState) -> Iterator[str]:
+    for step, chunks in state.chunks.items():
+        if chunks.waiting:
+            yield (
+                f"Step {step} has {_count(len(chunks.waiting), 'chunk')} waiting: the next one is"
+                " passed on when what the one before it started has ended."
+            )
 
 
 def _loops(state: ExecutionState, now: Instant) -> Iterator[str]:

@@ -28,12 +28,9 @@ from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime import shards
-from noetl.runtime.reports import lease_of
+from noetl.runtime.reports import FRAME_ATTEMPTS_MAX, lease_of
 from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
-
-FRAME_ATTEMPTS_MAX = 10
-"""As often as a command: processes that come and go in the middle of a frame lose it, too."""
 
 
 class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,9 @@ RENEWED_BELOW = 0.9
 """The part of a lease below which a heartbeat renews it: a worker whose heartbeat was answered
 counts on this much of a lease from then on."""
 
+FRAME_ATTEMPTS_MAX = 10
+"""As often as a command: processes that come and go in the middle of a frame lose it, too."""
+
 
 def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
     """The command, if this claim is the one that counts."""
@@ -187,7 +190,7 @@ def hand_back(turn: Turn, row: CommandRow) -> None:
 
 def abandon_frame(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> None:
     """Its holder is gone: the frame waits to be handed out again."""
-    gone = _abandoned(row, handed_back=handed_back)
+    gone = _abandoned(turn, row, handed_back=handed_back)
     turn.add(about_frame(gone, row.frame_id, loop_of(turn, row.frame_id)))
 
 
@@ -196,7 +199,7 @@ def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed |
     attempts_max = 1 if stage is None else int(stage.frame_policy.get("max_attempts", 3))
     error = report.error or Failure(kind="unknown", message="the frame failed without a word")
     if not is_given_up(turn.state, row, attempts_max) and error.retryable:
-        return _abandoned(row)
+        return _abandoned(turn, row)
     return FrameFailed(
         error=error,
         worker_id=row.worker_id,
@@ -207,12 +210,15 @@ def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed |
     )
 
 
-def _abandoned(row: FrameRow, *, handed_back: bool = False) -> FrameAbandoned:
+def _abandoned(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> FrameAbandoned:
+    stage = turn.state.stages.get(row.stage_id)
+    policy = {} if stage is None else stage.frame_policy
     return FrameAbandoned(
         previous_owner=row.worker_id or WorkerId(""),
         previous_attempts=row.attempts,
         prior_lease_until=row.lease_until,
         handed_back=handed_back,
+        attempts_max=int(policy.get("max_attempts", FRAME_ATTEMPTS_MAX)),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from noetl.domain.events import BusinessObjectChanged
 from noetl.kernel.errors import LogUnavailable
 from noetl.kernel.ids import ExecutionId
-from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
+from noetl.runtime.reports import FRAME_ATTEMPTS_MAX
 from noetl.runtime.seats import AWAY_SECONDS
 from noetl.testing.desk_words import (
     CHAIN,

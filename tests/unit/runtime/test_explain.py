@@ -4,6 +4,7 @@ import pytest
 
 from noetl.decider.plan import Plan, plan_of
 from noetl.domain.events import (
+    CallPartial,
     ChildStarted,
     ExecutionCancelled,
     ExecutionPaused,
@@ -14,6 +15,7 @@ from noetl.domain.events import (
     StepEntered,
     StepExited,
 )
+from noetl.domain.events.values import Result
 from noetl.dsl.check import check
 from noetl.kernel.ids import ExecutionId, FrameId, StepName
 from noetl.kernel.instant import Instant
@@ -165,6 +167,18 @@ def test_a_join_names_what_it_waits_for(plan: Plan) -> None:
     story = given(STARTED, entered("load"), left("load", "left", "right"))
     story.when(entered("left", "load"), entered("right", "load"), left("left", "meet"))
     assert said(story, plan) == ["Join meet waits for right."]
+
+
+def test_chunks_that_wait_are_told(plan: Plan) -> None:
+    result = Result(status="ok")
+    story = given(STARTED, entered("load"), issued(), claimed())
+    for index in range(2):
+        chunk = CallPartial(step=STEP, chunk_index=index, has_more=True, result=result, task="t")
+        story.when(at(chunk, command_id=COMMAND))
+    assert said(story, plan)[-1] == (
+        "Step load has 2 chunks waiting: the next one is passed on when what the one before it"
+        " started has ended."
+    )
 
 
 def test_a_child_is_named(plan: Plan) -> None:

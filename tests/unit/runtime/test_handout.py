@@ -6,7 +6,7 @@ import pytest
 from noetl.domain.events.values import Failure
 from noetl.domain.work import Call, CommandWork, FrameReport, FrameWork, Work
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
+from noetl.runtime.reports import FRAME_ATTEMPTS_MAX
 from noetl.templates.recorded import inline_result
 from noetl.testing.desk_words import CHAIN, ROWS, count, ended, failed, types, worker
 from tests.unit.runtime.desk_scene import WORKER, Scene

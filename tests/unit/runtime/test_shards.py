@@ -6,7 +6,7 @@ import pytest
 from noetl.domain.events.values import Failure
 from noetl.domain.work import FrameReport, FrameWork
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.runtime.handout import FRAME_ATTEMPTS_MAX
+from noetl.runtime.reports import FRAME_ATTEMPTS_MAX
 from noetl.testing.desk_words import beat, count, ended, said_to, types, worker
 from tests.unit.runtime.desk_scene import LEASE_SECONDS, WORKER, Scene
 
