@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from noetl.bootstrap.cells import cell_registry
+from noetl.bootstrap.cells import cell_registry, check_own_cell
 from noetl.bootstrap.settings import Settings, load_settings
-from noetl.domain.naming.cells import Cell
+from noetl.domain.naming.cells import Cell, CellRegistry
 from noetl.domain.naming.placement import CellPlacement
 from noetl.kernel.errors import SettingInvalid
 
@@ -110,3 +111,44 @@ def test_a_registry_is_json_or_a_file_of_it(tmp_path: Path) -> None:
 def test_a_registry_that_cannot_be_used_is_refused(text: str, advice: str) -> None:
     with pytest.raises(SettingInvalid, match=f"NOETL_RESULT_CELLS.*{advice}"):
         cell_registry(Settings(result_cells=text))
+
+
+@pytest.mark.parametrize(
+    ("payload_url", "url", "endpoint"),
+    [
+        ("file:", "file:", None),
+        ("file:", "file:///srv/home/payloads", None),
+        ("file:///shared", "file:///shared/", None),
+        ("s3://blue", "s3://blue", None),
+        ("s3://blue", "s3://blue", "http://minio:9000"),  # from the variables of the cloud
+        ("s3://blue?endpoint=http://minio:9000", "s3://blue", "http://minio:9000/"),
+        ("server:", "s3://blue", None),
+    ],
+)
+def test_a_registry_may_describe_the_store_that_is_written_to(
+    payload_url: str, url: str, endpoint: str | None
+) -> None:
+    check_own_cell(*registered(payload_url, url, endpoint))
+
+
+@pytest.mark.parametrize(
+    ("payload_url", "url", "endpoint"),
+    [
+        ("file:", "file:///shared", None),
+        ("file:///shared", "file:", None),
+        ("s3://blue", "s3://green", None),
+        ("s3://blue", "gs://blue", None),
+        ("s3://blue?endpoint=http://minio:9000", "s3://blue", "http://other:9000"),
+    ],
+)
+def test_a_registry_that_sends_readers_elsewhere_is_refused(
+    payload_url: str, url: str, endpoint: str | None
+) -> None:
+    with pytest.raises(SettingInvalid, match="NOETL_PAYLOAD_URL and the registry the same store"):
+        check_own_cell(*registered(payload_url, url, endpoint))
+
+
+def registered(payload_url: str, url: str, endpoint: str | None) -> tuple[Settings, CellRegistry]:
+    described = {"name": "local", "provider": url.partition(":")[0], "url": url, "region": "eu-1"}
+    cell = msgspec.convert({**described, "endpoint": endpoint}, Cell)
+    return Settings(home="/srv/home", payload_url=payload_url), CellRegistry((cell,))

@@ -5,8 +5,10 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from noetl.bootstrap.objects import SERVER
 from noetl.bootstrap.settings import Settings
 from noetl.domain.naming.cells import Cell, CellRegistry, registry_from_json
+from noetl.domain.naming.placement import StoreAddress
 from noetl.kernel.errors import NameInvalid, SettingInvalid
 
 
@@ -28,6 +30,25 @@ def known_cells(settings: Settings) -> CellRegistry | None:
     return registry
 
 
+def own_store(settings: Settings) -> StoreAddress | None:
+    """Where we write; None: wherever the server does."""
+    return None if settings.payload_url == SERVER else _only_cell(settings).store
+
+
+def check_own_cell(settings: Settings, registry: CellRegistry) -> None:
+    """Refuse a registry that sends readers elsewhere than we write."""
+    own = own_store(settings)
+    if own is None:
+        return
+    cell = registry.find(settings.result_cell)
+    is_ours = settings.payload_url == "file:" if cell.store is None else cell.store.may_be(own)
+    if not is_ours:
+        raise SettingInvalid(
+            f"NOETL_RESULT_CELLS has the cell {cell.name} in {cell.url}, and results are written to"
+            f" {own}; give NOETL_PAYLOAD_URL and the registry the same store"
+        )
+
+
 def _read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
@@ -42,7 +63,7 @@ def _only_cell(settings: Settings) -> Cell:
     folder is told whole: whoever gets a plan does not know our home."""
     url, _, options = settings.payload_url.partition("?")
     if url == "file:":
-        url = settings.payload_path.absolute().as_uri()
+        url = settings.payload_path.resolve().as_uri()
     described = {
         "name": settings.result_cell,
         "provider": url.partition(":")[0],

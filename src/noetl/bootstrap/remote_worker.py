@@ -13,6 +13,7 @@ from pathlib import Path
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap.background import in_background
+from noetl.bootstrap.cells import own_store
 from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import SERVER, open_objects
 from noetl.bootstrap.results import keep_swept, open_results
@@ -108,6 +109,7 @@ def _identity(
         tools=kinds,
         labels=dict(named.labels),
         placement=settings.placement,
+        store=own_store(settings),
     )
 
 

@@ -12,7 +12,7 @@ from noetl.adapters.cache.disk import DiskResultCache
 from noetl.adapters.cache.memory import MemoryResultCache
 from noetl.adapters.cache.shared_memory import SharedMemoryOptions, SharedMemoryResultCache
 from noetl.adapters.system.clock import SystemClock, utc_now
-from noetl.bootstrap.cells import known_cells
+from noetl.bootstrap.cells import check_own_cell, known_cells
 from noetl.bootstrap.objects import open_object_url
 from noetl.bootstrap.settings import Settings
 from noetl.domain.naming.access_plan import Asking, Location, in_order, locations_of
@@ -72,6 +72,7 @@ def _places(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> 
     registry = known_cells(settings)
     if registry is None:
         return only(objects)
+    check_own_cell(settings, registry)
     asking = Asking(requester=Locality(region=settings.read_region))
     places: list[Place] = []
     for location in in_order(locations_of(registry.find(settings.result_cell)), asking):

@@ -7,7 +7,7 @@ import msgspec
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.loop import LoopMode
 from noetl.domain.events.values import Failure, Result, ResultReference
-from noetl.domain.naming.placement import CellPlacement
+from noetl.domain.naming.placement import CellPlacement, StoreAddress
 from noetl.domain.playbook.model import FailureMode
 from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant
@@ -274,6 +274,7 @@ class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     tools: tuple[str, ...] = ()
     labels: dict[str, str] = {}
     placement: CellPlacement | None = None  # where it keeps results; None: where the server does
+    store: StoreAddress | None = None  # and in which store; None: through the server
     serves: StageServed | None = None  # None: whatever there is to do
     lease_seconds: float | None = None  # of its frames; None: as the stage, or the server, says
 

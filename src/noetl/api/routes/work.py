@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from noetl.api.route import Asked, Nothing, post
 from noetl.domain.chunk import ChunkTold
-from noetl.domain.naming.placement import check_same_placement
+from noetl.domain.naming.placement import check_same_placement, check_same_store
 from noetl.domain.work import (
     ChildRequest,
     CommandReport,
@@ -54,6 +54,9 @@ async def claim(asked: Asked[Claim, Nothing]) -> Claimed:
 def _check_worker(asked: Asked[Any, Nothing], worker: WorkerIdentity) -> None:
     if worker.placement is not None:
         check_same_placement(asked.services.placement, worker.placement)
+    own = asked.services.cells.find(asked.services.placement.cell).store
+    if own is not None and worker.store is not None:
+        check_same_store(own, worker.store)
     if asked.grant is not None:
         serves = worker.serves
         of = ("", "") if serves is None else (serves.execution_id, serves.stage_id)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from noetl.domain.naming.placement import CellPlacement, check_place
+from noetl.domain.naming.placement import CellPlacement, StoreAddress, check_place
 from noetl.kernel.errors import NameInvalid
 
 CELLS_MAX = 1_000
@@ -40,6 +40,11 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     region: str
     endpoint: str | None = None  # None: the provider's own
     replicas: tuple[Replica, ...] = ()
+
+    @property
+    def store(self) -> StoreAddress | None:
+        """None: in a home, wherever that is."""
+        return None if self.url == "file:" else StoreAddress(self.url, self.endpoint)
 
     def __post_init__(self) -> None:
         check_place("cell", self.name)

@@ -58,6 +58,22 @@ class CellPlacement(msgspec.Struct, frozen=True):
         return f"{named} shard_count={self.shard_count}"
 
 
+class StoreAddress(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The store that somebody writes to. Without an endpoint it is the provider's own, or that
+    of the writer's environment, which nobody else knows."""
+
+    url: str
+    endpoint: str | None = None
+
+    def __str__(self) -> str:
+        return self.url if self.endpoint is None else f"{self.url} at {self.endpoint}"
+
+    def may_be(self, other: "StoreAddress") -> bool:
+        is_same_url = self.url.rstrip("/") == other.url.rstrip("/")
+        endpoints = {each.rstrip("/") for each in (self.endpoint, other.endpoint) if each}
+        return is_same_url and len(endpoints) <= 1
+
+
 class PhysicalKey(msgspec.Struct, frozen=True, kw_only=True):
     """What a key says. How many shards there are it does not say."""
 
@@ -77,6 +93,12 @@ def check_place(field: str, name: str) -> None:
 def check_same_placement(server: CellPlacement, worker: CellPlacement) -> None:
     """Refuse a worker that would write under other keys than the server reads."""
     if server != worker:
+        raise PlacementMismatch(server=str(server), worker=str(worker))
+
+
+def check_same_store(server: StoreAddress, worker: StoreAddress) -> None:
+    """Refuse a worker that would write where the server does not look."""
+    if not server.may_be(worker):
         raise PlacementMismatch(server=str(server), worker=str(worker))
 
 

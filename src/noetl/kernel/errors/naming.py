@@ -17,7 +17,8 @@ class PlacementMismatch(RequestInvalid):
     def __init__(self, *, server: str, worker: str) -> None:
         super().__init__(
             f"the server keeps results under {server}, the worker under {worker};"
-            " give both the same NOETL_RESULT_… settings"
+            " give both the same NOETL_RESULT_… settings and the same NOETL_PAYLOAD_URL,"
+            " or the worker NOETL_PAYLOAD_URL=server:"
         )
         self.server = server
         self.worker = worker
