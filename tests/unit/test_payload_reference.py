@@ -83,9 +83,9 @@ def test_pieces_have_the_fingerprint_of_the_whole() -> None:
 def test_other_bytes_are_refused_with_both_digests() -> None:
     reference = reference_to(SCOPE, StoredPayload(DIGEST, 11), "text/plain")
 
-    Fingerprint(b"hello world").check(reference)
+    Fingerprint(b"hello world").check(reference.uri, reference.sha256)
     with pytest.raises(PayloadCorrupt) as raised:
-        Fingerprint(b"hello w0rld").check(reference)
+        Fingerprint(b"hello w0rld").check(reference.uri, reference.sha256)
 
     assert raised.value.expected == DIGEST
     assert raised.value.actual == Fingerprint(b"hello w0rld").stored().sha256

@@ -60,11 +60,11 @@ class Fingerprint:
     def stored(self) -> StoredPayload:
         return StoredPayload(self._hash.hexdigest(), self._byte_length)
 
-    def check(self, reference: PayloadReference) -> None:
-        """Refuse bytes that are not the ones the reference was given for."""
+    def check(self, uri: str, sha256: str | None) -> None:
+        """Refuse bytes that are not the ones the name was given for."""
         actual = self._hash.hexdigest()
-        if actual != reference.sha256:
-            raise PayloadCorrupt(reference.uri, expected=reference.sha256, actual=actual)
+        if actual != sha256:
+            raise PayloadCorrupt(uri, expected=sha256 or "", actual=actual)
 
 
 def is_digest(text: str) -> bool:

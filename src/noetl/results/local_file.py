@@ -1,6 +1,5 @@
 """Objects that are files of this machine: mapped where they lie, and checked once."""
 
-import hashlib
 import os
 from collections import OrderedDict
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import NamedTuple
 from noetl.kernel.errors import PayloadCorrupt
 from noetl.ports.result_cache import CacheKey
 from noetl.results.mapping import mapped
+from noetl.results.proof import sha256_of
 
 CHECKED_MAX = 10_000
-
-_HASH_BYTES = 16 * 1024 * 1024
 
 
 class _Identity(NamedTuple):
@@ -46,7 +44,7 @@ class LocalFiles:
             facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, key.sha256
         )
         if not self._knows(identity):
-            actual = _sha256(view)
+            actual = sha256_of(view)
             if actual != key.sha256 or facts.st_size != key.byte_length:
                 raise PayloadCorrupt(name, expected=key.sha256, actual=actual)
             self._remember(identity)
@@ -61,10 +59,3 @@ class LocalFiles:
             self._checked[identity] = None
             if len(self._checked) > CHECKED_MAX:
                 self._checked.popitem(last=False)
-
-
-def _sha256(view: memoryview) -> str:
-    digest = hashlib.sha256()
-    for start in range(0, view.nbytes, _HASH_BYTES):
-        digest.update(view[start : start + _HASH_BYTES])
-    return digest.hexdigest()

@@ -61,7 +61,7 @@ class ObjectPayloadStore:
                 await _add(fingerprint, held, reference.byte_length)
         except ObjectMissing as error:
             raise PayloadMissing(reference.uri) from error
-        fingerprint.check(reference)
+        fingerprint.check(reference.uri, reference.sha256)
         if held:
             yield held
 

@@ -18,13 +18,12 @@ from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.placement import CellPlacement
 from noetl.domain.naming.result_name import DatasetName, ResultName, parse_results
 from noetl.domain.payload import (
-    Fingerprint,
     StoredPayload,
     is_payload_uri,
     payload_uri,
     reference_to,
 )
-from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadMissing
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadMissing
 from noetl.kernel.scope import Scope
 from noetl.ports.object_store import ObjectStore
 from noetl.ports.payload_store import PayloadStore
@@ -40,6 +39,7 @@ from noetl.results.dataset_file import dataset_file
 from noetl.results.lazily import content_within
 from noetl.results.named_reads import NamedReads
 from noetl.results.nested import STORED, NestedTable, with_tables
+from noetl.results.proof import fingerprint_of
 from noetl.results.read_chain import ReadChain
 from noetl.results.reading import Stored, open_stored
 from noetl.results.sharing import Sharing
@@ -134,17 +134,12 @@ class ResultStore(ResultWriter):
                 raise PayloadMissing(reference.uri)
             return sum([len(chunk) async for chunk in self.payloads.get(payload)])
         key = self._key(scope, reference)
-        fingerprint = Fingerprint()
         try:
-            async for chunk in self.objects.read(key):
-                await asyncio.to_thread(fingerprint.add, chunk)
+            fingerprint = await fingerprint_of(self.objects, key)
         except ObjectMissing as error:
             raise PayloadMissing(reference.uri) from error
-        found = fingerprint.stored()
-        if found.sha256 != reference.sha256:
-            expected = reference.sha256 or ""
-            raise PayloadCorrupt(reference.uri, expected=expected, actual=found.sha256)
-        return found.byte_length
+        fingerprint.check(reference.uri, reference.sha256)
+        return fingerprint.stored().byte_length
 
     async def local_file(self, scope: Scope, reference: ResultReference, scratch: Path) -> Path:
         """A file of the result's bytes for a program to map; below `scratch` unless it lies here

@@ -9,12 +9,13 @@ import msgspec
 
 from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.result_name import parse_results
-from noetl.domain.payload import Fingerprint, is_payload_uri
-from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadMissing
+from noetl.domain.payload import is_payload_uri
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadMissing
 from noetl.kernel.scope import Scope
 from noetl.results.dataset import ROWS, DatasetPart
 from noetl.results.errors import ResultUnreadable
 from noetl.results.nested import NestedTable
+from noetl.results.proof import proven
 from noetl.results.store import ResultStore
 from noetl.results.tiers import JSON_MEDIA_TYPE, media_type_of
 from noetl.templates.recorded import ORDER, TASKS, VALUE
@@ -79,14 +80,10 @@ def _names_nothing(head: bytes) -> bool:
 
 async def _proven(store: ResultStore, asked: Within) -> bytes:
     """Of damaged bytes nobody knows what they named."""
-    chunks, fingerprint = list[bytes](), Fingerprint()
-    async for chunk in store.objects.read(asked.key):
-        fingerprint.add(chunk)
-        chunks.append(chunk)
-    actual = fingerprint.stored().sha256
-    if asked.sha256 and actual != asked.sha256:
-        raise PayloadCorrupt(asked.uri, expected=asked.sha256, actual=actual)
-    return b"".join(chunks)
+    chunks = store.objects.read(asked.key)
+    if asked.sha256:
+        chunks = proven(chunks, asked.uri, asked.sha256)
+    return b"".join([chunk async for chunk in chunks])
 
 
 def _names_in(data: bytes) -> list[ResultReference]:

@@ -1,13 +1,13 @@
 """Other copies of lost bytes: in the caches of this node, and where objects are replicated to."""
 
 import asyncio
-import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from noetl.domain.naming.result_name import parse_results
 from noetl.domain.payload import is_payload_uri
 from noetl.ports.result_cache import CachedBytes, CacheKey, ResultCache
+from noetl.results.proof import Readable, sha256_of
 from noetl.results.writer import cache_key
 from noetl.runtime.results_repair_objects import Data, Named
 
@@ -24,12 +24,6 @@ class Source(Protocol):
     """Where bytes may come from. What it gives is proven before it is written."""
 
     def __call__(self, named: Named, /) -> AsyncGenerator[Found]: ...
-
-
-class Readable(Protocol):
-    """What is needed of a store that holds replicas."""
-
-    def read(self, key: str) -> AsyncIterator[bytes]: ...
 
 
 class Replica(NamedTuple):
@@ -56,7 +50,7 @@ class CachedCopies:
         found = layer.get(key)
         if found is None:
             return None
-        return found if hashlib.sha256(found.view).hexdigest() == key.sha256 else None
+        return found if sha256_of(found.view) == key.sha256 else None
 
 
 class ReplicatedCopies:

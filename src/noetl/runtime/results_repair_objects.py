@@ -1,7 +1,6 @@
 """The objects that events name: where each lies, whether it is whole, and how it is put back."""
 
-import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, Iterator
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,11 +10,13 @@ from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.placement import CellPlacement
 from noetl.domain.naming.result_name import parse_results
-from noetl.domain.payload import Fingerprint, is_payload_uri, payload_key, payload_uri
-from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadCorrupt, PayloadError
+from noetl.domain.payload import is_payload_uri, payload_key, payload_uri
+from noetl.kernel.errors import NameInvalid, ObjectMissing, PayloadError
 from noetl.kernel.scope import Scope
-from noetl.ports.object_store import CHUNK_BYTES, OCTETS, ObjectStore
+from noetl.ports.object_store import OCTETS, ObjectStore
+from noetl.results.proof import fingerprint_of, proven
 from noetl.results.store import ResultStore
+from noetl.results.table_file import chunks_of
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE
 from noetl.results.within import named_within
 from noetl.results.writer import object_key
@@ -102,10 +103,8 @@ async def examine(objects: ObjectStore, named: Named) -> Examined:
     """All of its bytes are read, a chunk at a time. A store that is away is no verdict."""
     if named.key is None:
         return Examined("foreign")
-    fingerprint = Fingerprint()
     try:
-        async for chunk in objects.read(named.key):
-            await asyncio.to_thread(fingerprint.add, chunk)
+        fingerprint = await fingerprint_of(objects, named.key)
     except ObjectMissing:
         return Examined("missing")
     found, reference = fingerprint.stored(), named.reference
@@ -120,31 +119,7 @@ async def put_back(objects: ObjectStore, named: Named, verdict: Verdict, data: D
     """Whole and proven, or not at all. Raises PayloadCorrupt when these are other bytes."""
     assert named.key is not None
     write = objects.create if verdict == "missing" else objects.replace
-    media_type = named.reference.media_type or OCTETS
-    await write(named.key, _proven(data, named.reference), media_type=media_type)
-
-
-async def _proven(data: Data, reference: ResultReference) -> AsyncIterator[bytes]:
-    """The last chunk is held back until all are known to be right: a store that is not given the
-    end keeps nothing."""
-    fingerprint, held = Fingerprint(), b""
-    async for chunk in _chunks(data):
-        if held:
-            yield held
-        held = chunk
-        await asyncio.to_thread(fingerprint.add, held)
-    found = fingerprint.stored()
-    if found.sha256 != reference.sha256:
-        expected = reference.sha256 or ""
-        raise PayloadCorrupt(reference.uri, expected=expected, actual=found.sha256)
-    yield held
-
-
-async def _chunks(data: Data) -> AsyncIterator[bytes]:
-    if isinstance(data, (bytes, memoryview)):
-        view = memoryview(data)
-        for start in range(0, len(view), CHUNK_BYTES):
-            yield bytes(view[start : start + CHUNK_BYTES])
-        return
-    async for chunk in data:
-        yield chunk
+    reference = named.reference
+    chunks = chunks_of(memoryview(data)) if isinstance(data, bytes | memoryview) else data
+    whole = proven(chunks, reference.uri, reference.sha256)
+    await write(named.key, whole, media_type=reference.media_type or OCTETS)

@@ -19,7 +19,8 @@ from noetl.adapters.cache.region import micros, scope_digest
 from noetl.adapters.cache.tally import Tally
 from noetl.kernel.instant import Instant
 from noetl.ports.result_cache import CachedBytes, CacheKey, CacheStats, Offering
-from noetl.results.mapping import mapped
+from noetl.results.mapping import mapped, mapped_file
+from noetl.results.proof import sha256_of
 
 LAYER = "disk"
 BUDGET_BYTES = 10 * 1024 * 1024 * 1024
@@ -28,7 +29,6 @@ KEPT_PERCENT = 90  # of the budget, when room is made: looking through the folde
 _DRAFTS = ".drafts"
 _LOCK = ".lock"  # holds the bytes in use, as counted by everybody who wrote
 _NOTE_BYTES_MAX = 32
-_READ_BYTES = 1024 * 1024
 
 
 class _Entry(NamedTuple):
@@ -129,7 +129,8 @@ class DiskResultCache:
             older = boot / place
             if boot.name == self._boot or not older.is_file():
                 continue
-            if _sha256(older) == key.sha256:
+            view = mapped_file(older)
+            if view is not None and sha256_of(view) == key.sha256:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 older.rename(path)
                 return True
@@ -214,14 +215,6 @@ class DiskResultCache:
 
     def _make_folders(self) -> None:
         (self._root / _DRAFTS).mkdir(parents=True, exist_ok=True)
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_READ_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _write_note(note: int, used: int) -> None:
