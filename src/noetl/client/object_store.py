@@ -19,6 +19,7 @@ from noetl.ports.object_store import (
     ArrowFile,
     ObjectFacts,
     StoredObject,
+    blocks_of,
     check_key,
     check_prefix,
 )
@@ -127,13 +128,13 @@ class _Source:
 
     async def blocks(self) -> AsyncIterator[bytes]:
         if isinstance(self._data, bytes):
-            for start in range(0, len(self._data), CHUNK_BYTES):
-                yield self._data[start : start + CHUNK_BYTES]
+            for block in blocks_of(self._data):
+                yield block
             return
         try:
             async for chunk in self._data:
-                for start in range(0, len(chunk), CHUNK_BYTES):
-                    yield chunk[start : start + CHUNK_BYTES]
+                for block in blocks_of(chunk):
+                    yield block
         except Exception as error:
             self.error = error
             raise asyncio.IncompleteReadError(b"", None) from error

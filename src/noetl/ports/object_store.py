@@ -1,9 +1,9 @@
 """Bytes under names in a folder, a bucket or memory: all that a kind of store has to know."""
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -18,6 +18,8 @@ IN_FLIGHT_BYTES_MAX = 64 * 1024 * 1024
 KEY_LENGTH_MAX = 1_024  # of S3 and Azure
 PART_LENGTH_MAX = 255  # of a file's name
 OCTETS = "application/octet-stream"
+
+Sliceable = TypeVar("Sliceable", bytes, memoryview)
 
 # A dot at an edge means something else to file systems and to Azure, a backslash to both.
 _KEY_PART = re.compile(r"(?!\.)[!-.0-\[\]-~]+(?<!\.)")
@@ -128,6 +130,12 @@ class ObjectStore(ObjectPlaces, Protocol):
     async def delete(self, key: str) -> None: ...
 
     async def close(self) -> None: ...
+
+
+def blocks_of(data: Sliceable) -> Iterator[Sliceable]:
+    """Bytes at hand as they are passed on: in blocks of at most CHUNK_BYTES."""
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
 
 
 def is_key(text: str) -> bool:

@@ -6,7 +6,6 @@ from typing import Protocol
 from noetl.domain.payload import PayloadReference, StoredPayload
 from noetl.kernel.scope import Scope
 
-CHUNK_BYTES = 1024 * 1024
 LIST_PAYLOADS_MAX = 1_000
 
 

@@ -3,10 +3,6 @@
 Sources are the layers of this node and the replicas of the cell. The digest decides.
 """
 
-import asyncio
-import hashlib
-from collections.abc import AsyncIterator
-
 from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.result_name import parse_results
 from noetl.kernel.errors import (
@@ -18,9 +14,10 @@ from noetl.kernel.errors import (
     PayloadMissing,
 )
 from noetl.kernel.scope import Scope
-from noetl.ports.object_store import CHUNK_BYTES
+from noetl.results.proof import proven
 from noetl.results.store import ResultStore
-from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.table_file import chunks_of
+from noetl.results.tiers import media_type_of
 from noetl.results.writer import cache_key
 
 PRESENT = "present"
@@ -47,7 +44,7 @@ async def _fill(store: ResultStore, scope: Scope, reference: ResultReference) ->
     name = parse_results(reference.uri)
     if name.scope != scope:
         return MISSING  # nobody fills in what belongs to others
-    media_type = reference.media_type or JSON_MEDIA_TYPE
+    media_type = media_type_of(reference)
     key = store.key_of(name, media_type)
     facts = await store.objects.head(key)
     if facts is not None:
@@ -59,20 +56,12 @@ async def _fill(store: ResultStore, scope: Scope, reference: ResultReference) ->
         found = await store.chain.read(cache_key(name, reference), key)
     except (ObjectMissing, PayloadMissing, PayloadCorrupt):
         return MISSING
-    if await asyncio.to_thread(_sha256, found.view) != reference.sha256:
-        return MISSING  # a layer has let it spoil
+    chunks = proven(chunks_of(found.view), reference.uri, reference.sha256)
     try:
-        await store.objects.create(key, _chunks(found.view), media_type=media_type)
+        await store.objects.create(key, chunks, media_type=media_type)
+    except PayloadCorrupt:
+        return MISSING  # a layer has let it spoil
     except ObjectDiffers:
         return DAMAGED
     filled = f"filled_{found.layer}"
     return filled if filled in FILLED else PRESENT  # somebody stored it in the meantime
-
-
-def _sha256(view: memoryview) -> str:
-    return hashlib.sha256(view).hexdigest()
-
-
-async def _chunks(view: memoryview) -> AsyncIterator[bytes]:
-    for start in range(0, view.nbytes, CHUNK_BYTES):
-        yield bytes(view[start : start + CHUNK_BYTES])

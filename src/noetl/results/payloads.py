@@ -22,8 +22,8 @@ from noetl.domain.payload import (
 )
 from noetl.kernel.errors import ObjectDiffers, ObjectMissing, PayloadMissing, StoreUnavailable
 from noetl.kernel.scope import Scope
-from noetl.ports.object_store import ObjectStore
-from noetl.ports.payload_store import CHUNK_BYTES, LIST_PAYLOADS_MAX
+from noetl.ports.object_store import CHUNK_BYTES, ObjectStore
+from noetl.ports.payload_store import LIST_PAYLOADS_MAX
 
 SPOOL_MEMORY_BYTES_MAX = 8 * CHUNK_BYTES
 

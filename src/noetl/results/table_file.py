@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from noetl.ports.object_store import CHUNK_BYTES
+from noetl.ports.object_store import CHUNK_BYTES, blocks_of
 
 
 async def chunks_of(source: Path | memoryview) -> AsyncIterator[bytes]:
     """Of a file that has a name, or of one that is mapped and has none any more."""
     if isinstance(source, memoryview):
-        for start in range(0, source.nbytes, CHUNK_BYTES):
-            yield await asyncio.to_thread(bytes, source[start : start + CHUNK_BYTES])
+        for part in blocks_of(source):
+            yield await asyncio.to_thread(bytes, part)
         return
     file = await asyncio.to_thread(source.open, "rb")
     try:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator
 
-from noetl.ports.payload_store import CHUNK_BYTES
+from noetl.ports.object_store import CHUNK_BYTES
 
 
 def sample(size: int) -> bytes:

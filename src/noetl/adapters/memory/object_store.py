@@ -7,12 +7,12 @@ from pathlib import Path
 from noetl.domain.payload import Fingerprint
 from noetl.kernel.errors import ObjectDiffers, ObjectMissing
 from noetl.ports.object_store import (
-    CHUNK_BYTES,
     LIST_OBJECTS_MAX,
     OCTETS,
     ArrowFile,
     ObjectFacts,
     StoredObject,
+    blocks_of,
     check_key,
     check_prefix,
 )
@@ -50,8 +50,8 @@ class MemoryObjectStore:
 
     async def read(self, key: str) -> AsyncIterator[bytes]:
         whole = self._found(key)
-        for start in range(0, len(whole), CHUNK_BYTES):
-            yield whole[start : start + CHUNK_BYTES]
+        for block in blocks_of(whole):
+            yield block
 
     async def read_range(self, key: str, start: int, length: int) -> bytes:
         return self._found(key)[start : start + length]

@@ -25,6 +25,7 @@ from noetl.ports.object_store import (
     ArrowFile,
     ObjectFacts,
     StoredObject,
+    blocks_of,
     check_key,
     check_prefix,
 )
@@ -229,8 +230,8 @@ async def _parted(
 
 
 async def _blocks(begun: bytes, source: AsyncIterator[bytes] | None = None) -> AsyncIterator[bytes]:
-    for start in range(0, len(begun), CHUNK_BYTES):
-        yield begun[start : start + CHUNK_BYTES]
+    for block in blocks_of(begun):
+        yield block
     if source is None:
         return
     waiting = bytearray()  # small chunks are not worth a turn of the driver each

@@ -11,8 +11,8 @@ import pytest
 from noetl.domain.payload import PayloadReference, StoredPayload, payload_key, payload_uri
 from noetl.kernel.errors import PayloadCorrupt, PayloadMissing, ScopeMissing
 from noetl.kernel.scope import Scope
-from noetl.ports.object_store import ObjectStore
-from noetl.ports.payload_store import CHUNK_BYTES, PayloadStore
+from noetl.ports.object_store import CHUNK_BYTES, ObjectStore
+from noetl.ports.payload_store import PayloadStore
 from noetl.results.payloads import ObjectPayloadStore
 from noetl.testing.bounded_memory import MIB, bounded_memory
 from noetl.testing.byte_streams import broken, collect, numbered_blocks, pieces, sample
