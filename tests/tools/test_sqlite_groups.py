@@ -64,9 +64,9 @@ async def test_a_row_that_fails_takes_nobody_along(tool: SqliteTool, way: str) -
         row(tool, both.format(n, way, n + 100 if n % 8 else n)) for n in range(ROWS)
     ]  # every eighth meets itself
     answers = await asyncio.gather(*calls, return_exceptions=True)
-    failed = [n for n, answer in enumerate(answers) if isinstance(answer, ToolFailed)]
-    assert failed == list(range(0, ROWS, 8))
-    assert {answers[n].failure.kind for n in failed} == {"db_constraint"}  # type: ignore[union-attr]
+    failed = {n: each for n, each in enumerate(answers) if isinstance(each, ToolFailed)}
+    assert list(failed) == list(range(0, ROWS, 8))
+    assert {each.failure.kind for each in failed.values()} == {"db_constraint"}
     kept = [n for n in range(ROWS) if n % 8]
     assert await found(tool) == sorted([*kept, *(n + 100 for n in kept)])
 
