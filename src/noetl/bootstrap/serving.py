@@ -199,7 +199,10 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise SettingInvalid(f"nothing can listen on {host}:{port}: {error}") from error
+        raise SettingInvalid(
+            f"nothing can listen on {host}:{port}: {error.strerror}; choose another port with"
+            " --port, or stop who has this one"
+        ) from error
     listening.setblocking(False)
     return listening
 

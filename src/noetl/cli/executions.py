@@ -22,8 +22,10 @@ from noetl.cli.output import (
     shown,
     tell,
 )
+from noetl.domain.events import EVENT_CLASSES
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.domain.execution.rows import TERMINAL
+from noetl.domain.playbook.wording import nearest
 from noetl.domain.projection import QUERY_RECORDS_MAX
 from noetl.kernel.ids import ExecutionId, StepName
 from noetl.kernel.scope import Scope
@@ -36,6 +38,7 @@ from noetl.runtime.projector import Projector
 STEPS_EVENTS_MAX = 20_000
 """Longer logs are not folded to say what became of each step: that takes more than a moment."""
 
+_EVENT_TYPES = tuple(cls.TYPE for cls in EVENT_CLASSES)
 STATUSES = ("RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
 
 _execution = click.argument("execution", metavar="ID", type=ExecutionId)
@@ -137,6 +140,13 @@ def events(execution: ExecutionId, as_json: bool, is_all: bool, **given: Any) ->
     last = asyncio.run(_events(execution, given, is_all=is_all, as_json=as_json))
     if last is not None:
         tell(f"more: --after {last}, or --all")
+    wanted = given["event_type"]
+    if wanted is not None and wanted not in _EVENT_TYPES:
+        close = nearest(wanted, _EVENT_TYPES)
+        advice = (
+            "docs/reference/events.md lists them" if close is None else f"did you mean {close}?"
+        )
+        tell(f"there is no event type {shown(wanted)}; {advice}")
 
 
 def _print_event(recorded: RecordedEvent, as_json: bool) -> None:

@@ -62,10 +62,18 @@ def _explain(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return
-    tell(f"usage: {error.format_message()}")
+    tell(f"usage: {_in_words(error.format_message())}")
     context = getattr(error, "ctx", None)
     if context is not None:
         tell(f"help: {context.command_path} --help")
+
+
+def _in_words(message: str) -> str:
+    """What the library calls its types means nothing to who typed a wrong word."""
+    for named, meant in (("integer", "whole number"), ("float", "number")):
+        message = message.replace(f"is not a valid {named} range", f"is not a {meant}")
+        message = message.replace(f"is not a valid {named}", f"is not a {meant}")
+    return message
 
 
 def _exit_code(error: NoETLError) -> int:

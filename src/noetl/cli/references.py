@@ -12,6 +12,17 @@ def is_file(reference: str) -> bool:
     return reference == "-" or Path(reference).is_file() or reference.endswith(_FILE_ENDINGS)
 
 
+def folder_advice(reference: str) -> str | None:
+    """For a name that the catalogue does not have, and that is a folder here."""
+    folder = Path(reference)
+    if not folder.is_dir():
+        return None
+    example = next((path for path in sorted(folder.glob("*.y*ml"))), folder / "playbook.yaml")
+    return (
+        f"{reference} is a folder, and no playbook is registered under it; name a file: {example}"
+    )
+
+
 def parse_reference(reference: str) -> tuple[str, int | None]:
     """`path` or `path@version`."""
     path, at, version = reference.rpartition("@")

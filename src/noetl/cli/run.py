@@ -16,7 +16,7 @@ from noetl.cli.files import PATH, read_file
 from noetl.cli.following import Following, until_over
 from noetl.cli.output import tell
 from noetl.cli.problems import problem_line
-from noetl.cli.references import is_file, parse_reference
+from noetl.cli.references import folder_advice, is_file, parse_reference
 from noetl.cli.runs import Runs
 from noetl.cli.values import doubts, missing, payload_of
 from noetl.dsl.check import Checked
@@ -92,7 +92,7 @@ def run(reference: str, as_json: bool, is_quiet: bool, **given: Any) -> None:
     try:
         code = asyncio.run(_run(order))
     except EntryNotFound as error:  # nothing ran, so this is not the 1 of a failed execution
-        tell(f"{error.code}: {error}")
+        tell(f"{error.code}: {folder_advice(reference) or error}")
         code = EXIT_USAGE
     sys.exit(code)
 

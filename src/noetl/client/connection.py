@@ -69,7 +69,9 @@ class Connection:
                 self._tell(None)
                 yield response
         except aiohttp.InvalidURL as error:
-            raise RequestInvalid(f"{self.server} is no address of a server: {error}") from error
+            raise RequestInvalid(
+                f"{self.server} is no address of a server; write it like http://127.0.0.1:8082"
+            ) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             said = str(error) or type(error).__name__
             message = f"{self.server} does not answer: {said}; is the server running?"

@@ -146,7 +146,9 @@ class Replay:
         version = await self._log.version_at(request.execution_id, request.cutoff)
         if version is None:
             raise CutoffInvalid(
-                f"execution {request.execution_id} has no such event: {_plain(request.cutoff)}"
+                f"execution {request.execution_id} has no event at"
+                f" {' '.join(str(part) for part in _plain(request.cutoff).values())};"
+                f" noetl executions events {request.execution_id} lists them"
             )
         return version
 

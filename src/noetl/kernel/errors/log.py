@@ -168,7 +168,10 @@ class ExecutionNotFound(ReplayError):
     code = "execution_not_found"
 
     def __init__(self, execution: str) -> None:
-        super().__init__(f"no execution {execution} in this tenant and organization")
+        super().__init__(
+            f"there is no execution {execution} here; noetl executions list shows those of this"
+            " home, tenant and organization"
+        )
         self.execution = execution
 
 

@@ -115,7 +115,10 @@ class CredentialMissing(CredentialError):
     code = "credential_missing"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no credential {name!r}; add it: noetl credentials add {name}")
+        super().__init__(
+            f"there is no credential {name!r}; add it: noetl credentials add {name}, or look for"
+            " its name: noetl credentials list"
+        )
         self.name = name
 
 
