@@ -22,7 +22,7 @@ from noetl.ports.result_cache import CachedBytes
 from noetl.results.counts import TIER, ResultCounts
 from noetl.results.read_chain import ReadChain
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE, media_type_of
-from noetl.results.writer import EXTENSIONS, cache_key, object_key
+from noetl.results.writer import EXTENSIONS, cache_key, encoded_as, object_key
 
 _TROUBLES = (
     ((ObjectMissing, PayloadMissing), "missing"),
@@ -65,13 +65,12 @@ class NamedReads:
         if isinstance(name, DatasetName):
             key = object_key(name, self.placement, JSON_MEDIA_TYPE)
             return Located(name, key, JSON_MEDIA_TYPE, None)
-        for media_type in EXTENSIONS:
-            key = object_key(name, self.placement, media_type)
-            facts = await self.chain.places.head(key)
-            if facts is not None:
-                return Located(name, key, media_type, None, facts.byte_length)
-        self.counts.resolved[TIER, "missing"] += 1
-        raise PayloadMissing(name.uri)
+        keys = [object_key(name, self.placement, media_type) for media_type in EXTENSIONS]
+        facts = await self.chain.places.first_there(keys)
+        if facts is None:
+            self.counts.resolved[TIER, "missing"] += 1
+            raise PayloadMissing(name.uri)
+        return Located(name, facts.key, encoded_as(facts.key), None, facts.byte_length)
 
     async def read(self, located: Located) -> CachedBytes:
         """Raises PayloadMissing, PayloadCorrupt, StoreUnavailable."""

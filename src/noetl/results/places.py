@@ -1,6 +1,6 @@
 """Where copies of objects are, the nearest first; a place that fails goes last for a while."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -86,6 +86,14 @@ class Places:
                     return facts
         if trouble is not None:
             raise trouble
+        return None
+
+    async def first_there(self, keys: Iterable[str]) -> ObjectFacts | None:
+        """Of keys that a name may stand for, one for each encoding."""
+        for key in keys:
+            facts = await self.head(key)
+            if facts is not None:
+                return facts
         return None
 
     async def whole(self, key: str) -> bytes:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from noetl.results.table_writer import TableFile
 
 EXTENSIONS = dict(zip((FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE), access_plan.EXTENSIONS, strict=True))
-MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
+_MEDIA_TYPES = {extension: media_type for media_type, extension in EXTENSIONS.items()}
 
 LARGE_ITEMS = 1_000
 LARGE_CHARS = 1_000_000
@@ -144,6 +144,11 @@ def object_key(name: ResultName | DatasetName, placement: CellPlacement, media_t
     if isinstance(name, DatasetName):
         return dataset_key(name, placement)
     return physical_key(name, placement, EXTENSIONS[media_type])
+
+
+def encoded_as(key: str) -> str:
+    """The media type that the key of an object says."""
+    return _MEDIA_TYPES[key.rpartition(".")[2]]
 
 
 def cache_key(name: ResultName | DatasetName, known: ResultReference) -> CacheKey:

@@ -18,7 +18,7 @@ from noetl.kernel.ids import EventId
 from noetl.kernel.scope import Scope
 from noetl.pipeline.payloads import as_reference
 from noetl.results.store import ResultStore
-from noetl.results.tiers import JSON_MEDIA_TYPE
+from noetl.results.tiers import media_type_of
 from noetl.results.within import named_within
 
 FACTS_MAX = 1_000
@@ -178,7 +178,7 @@ def _fact(event_id: EventId, reference: ResultReference, verdict: _Verdict) -> P
         event_id=event_id,
         uri=reference.uri,
         sha256=reference.sha256 or "",
-        media_type=reference.media_type or JSON_MEDIA_TYPE,
+        media_type=media_type_of(reference),
         resolved=verdict.error is None,
         byte_length=verdict.byte_length,
         row_count=reference.row_count,

@@ -10,17 +10,18 @@ from noetl.domain.payload import Fingerprint
 from noetl.results.dataset import DatasetManifest, is_manifest
 from noetl.results.store import ResultStore
 from noetl.results.tiers import FEATHER_MEDIA_TYPE, JSON_ENCODER, JSON_MEDIA_TYPE
+from noetl.results.writer import EXTENSIONS, encoded_as
 
 
 async def stored_reference(results: ResultStore, name: ResultName) -> ResultReference | None:
     """None: nothing is stored under this name. Whoever names the result again writes the same."""
-    for media_type in (FEATHER_MEDIA_TYPE, JSON_MEDIA_TYPE):
-        key = results.key_of(name, media_type)
-        if await results.objects.head(key) is not None:
-            data = b"".join([chunk async for chunk in results.objects.read(key)])
-            describe = _table if media_type == FEATHER_MEDIA_TYPE else _document
-            return await asyncio.to_thread(describe, name, data)
-    return None
+    keys = [results.key_of(name, media_type) for media_type in EXTENSIONS]
+    facts = await results.chain.places.first_there(keys)
+    if facts is None:
+        return None
+    data = b"".join([chunk async for chunk in results.objects.read(facts.key)])
+    describe = _table if encoded_as(facts.key) == FEATHER_MEDIA_TYPE else _document
+    return await asyncio.to_thread(describe, name, data)
 
 
 def _table(name: ResultName, data: bytes) -> ResultReference:

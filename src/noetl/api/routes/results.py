@@ -13,7 +13,7 @@ from noetl.domain.naming.result_name import parse_results
 from noetl.domain.payload import is_payload_uri
 from noetl.kernel.errors import ExecutionNotFound, NameInvalid, PayloadMissing
 from noetl.results.store import ResultStore
-from noetl.results.writer import MEDIA_TYPES
+from noetl.results.writer import encoded_as
 from noetl.runtime.materializer import Materializer, UnfilledResult
 from noetl.runtime.result_lookup import FoundResult, bare, find_result, value_of
 
@@ -112,16 +112,13 @@ def _check_length(uri: str, byte_length: int | None) -> None:
 
 async def _stored(results: ResultStore, made: AccessPlan) -> AccessPlan:
     """With the key of the encoding that is there."""
-    for key in made.keys:
-        facts = await results.chain.places.head(key)
-        if facts is not None:
-            return msgspec.structs.replace(
-                made,
-                key=key,
-                media_type=MEDIA_TYPES[key.rpartition(".")[2]],
-                byte_length=facts.byte_length,
-            )
-    raise PayloadMissing(made.uri)
+    facts = await results.chain.places.first_there(made.keys)
+    if facts is None:
+        raise PayloadMissing(made.uri)
+    media_type, byte_length = encoded_as(facts.key), facts.byte_length
+    return msgspec.structs.replace(
+        made, key=facts.key, media_type=media_type, byte_length=byte_length
+    )
 
 
 ROUTES = (
