@@ -120,10 +120,9 @@ def test_watch_follows_what_another_process_runs(tmp_path: Path) -> None:
     assert still.returncode == 3
     assert "it still runs" in still.stderr
     assert "runs on worker local" in shell.noetl("explain", execution).stdout
-    for command in (("cancel", execution, "--yes"), ("pause", execution)):
-        held = shell.noetl("executions", *command)
-        assert held.returncode == 3
-        assert f"home_in_use: {tmp_path}/.noetl is in use by process {running.pid}" in held.stderr
+    held = shell.noetl("executions", "retry", execution, "--timeout", "0")
+    assert held.returncode == 3
+    assert f"home_in_use: {tmp_path}/.noetl is in use by process {running.pid}" in held.stderr
     watching = shell.begin("executions", "watch", execution, "--json")
     (tmp_path / "begun.go").touch()
     code, out, _ = ended(watching)
