@@ -141,6 +141,7 @@ class ObjectStoreKeysCompliance(ABC):
         if path is not None:
             assert (path.read_bytes(), str(path)) == (data, object_store.url(KEY))
         found = object_store.arrow_file(KEY)
+        assert object_store.is_direct == (path is not None or found is not None)
         if found is not None:
             with found.filesystem.open_input_file(found.path) as file:
                 assert await asyncio.to_thread(file.read) == data
