@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from noetl.dsl.language.shapes import duration_seconds
@@ -89,7 +90,10 @@ class Evaluation:
         """A guard that raises does not hold."""
         if isinstance(when, bool):
             return when
-        judgement = await self._answer(lambda bindings: judge(when, bindings), names)
+        judgement = judge(when, names())
+        if isinstance(judgement, Needs):
+            ask = partial(judge, when)
+            judgement = await self._answer(ask, names, judgement)
         return judgement.verdict is Verdict.HOLDS
 
     async def number(self, written: Any, names: Source, what: str) -> float | None:

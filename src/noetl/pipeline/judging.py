@@ -1,6 +1,6 @@
 """What the end of a task means: the rule that applies, what it writes, and how long to wait."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.values import Failure
@@ -14,6 +14,8 @@ from noetl.pipeline.failures import FAILED_BY_RULE
 from noetl.pipeline.retry import bounded, pause_seconds, spread
 from noetl.pipeline.sight import Sight
 from noetl.templates import places
+from noetl.templates.bindings import Bindings
+from noetl.templates.layered import Outcome
 
 CONTINUE = Continue()
 FAIL = Fail()
@@ -61,12 +63,10 @@ class Judging:
         return await emits.changes(cycle.plan.task.emit, self._sight.evaluation, names)
 
     def set_names(self, cycle: Cycle, tried: Tried) -> Source:
-        task = self._task_names(cycle, tried)
-        return lambda: places.for_set(task(), tried.outcome)
+        return _over(self._task_names(cycle, tried), places.for_set, tried.outcome)
 
     def _rule_names(self, cycle: Cycle, tried: Tried) -> Source:
-        task = self._task_names(cycle, tried)
-        return lambda: places.for_rule(task(), tried.outcome)
+        return _over(self._task_names(cycle, tried), places.for_rule, tried.outcome)
 
     def _task_names(self, cycle: Cycle, tried: Tried) -> Source:
         names = self._sight.names
@@ -88,6 +88,20 @@ class Judging:
             check_plain(value, key)
             self._sight.names.write(each.scope, each.name, value)
             cycle.writes[key] = value
+
+
+def _over(task: Source, place: Callable[[Bindings, Outcome], Bindings], outcome: Outcome) -> Source:
+    """The task's names with its outcome, made once for as long as the task's are the same."""
+    made: tuple[Bindings, Bindings] | None = None
+
+    def names() -> Bindings:
+        nonlocal made
+        below = task()
+        if made is None or made[0] is not below:
+            made = (below, place(below, outcome))
+        return made[1]
+
+    return names
 
 
 def key_of(assignment: Assignment) -> str:
