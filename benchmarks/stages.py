@@ -1,6 +1,7 @@
 """`loop.1k`, `loop.1m`, `stage.http`, `stage.cpu`, `stage.empty`: beside what they cost at best.
 
-BENCH_ITEMS_MAX bounds the rows of `loop.1m`, which else takes minutes. Processor seconds are those
+BENCH_ITEMS_MAX bounds the rows of `loop.1m`, which else takes minutes; BENCH_SECONDS_MAX, by
+default 110, is what a stage may take. Processor seconds are those
 of all processes together; `cpu_ratio` is what the same work takes without us, by what it takes with
 us, and says more than the clock does on a machine that others use.
 """
@@ -24,7 +25,7 @@ ITEMS_MAX = int(os.environ.get("BENCH_ITEMS_MAX", "1000000"))
 HTTP_ROWS = 4_000
 HTTP_DELAY_MS = 5
 CPU_ROWS = 10_000
-PROCESS_SECONDS_MAX = 110
+PROCESS_SECONDS_MAX = float(os.environ.get("BENCH_SECONDS_MAX", "110"))
 """One that takes longer is stopped: most of the time it is a machine with other things to do."""
 
 Told = TypeVar("Told")
@@ -36,7 +37,7 @@ def _in_a_process(kind: type[Told], module: str, *arguments: str | int) -> Told:
     try:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise SystemExit(f"{' '.join(command[2:])} has not ended within {limit} s") from None
+        raise SystemExit(f"{' '.join(command[2:])} has not ended within {limit:g} s") from None
     return msgspec.json.decode(done.stdout, type=kind)
 
 

@@ -10,6 +10,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
+import noetl
 from noetl.bootstrap.engine import Engine
 from noetl.servers.spark_cluster import SparkCluster
 from noetl.spark.driver import SparkDriver
@@ -131,7 +132,8 @@ async def test_slots_run_on_executors_with_the_code_that_was_shipped(
     handle = await driver.submit(job("shipped", "surroundings"))
     said = [msgspec.json.decode(each.summary) for each in await handle.wait()]
     assert {Path(each["noetl"]).parents[1].name.split("-")[0] for each in said} == {"noetl"}
-    assert all(Path(each["noetl"]).parents[1].suffix == ".zip" for each in said)
+    assert all(".zip" not in each["noetl"] for each in said), "code that is run is in files"
+    assert noetl.__file__ not in {each["noetl"] for each in said}
     assert len(executors(cluster)) == 2
     for server in (cluster.master, *cluster.workers):
         found = {each.removeprefix("::ffff:") for each in listening_addresses(server.pid)}

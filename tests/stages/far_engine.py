@@ -13,11 +13,12 @@ from tests.stages.killed_stage import LEASE_SECONDS, SLOTS
 
 @asynccontextmanager
 async def far_engine(
-    home: Path, master: str, conf: Mapping[str, str] | None = None
+    home: Path, master: str, conf: Mapping[str, str] | None = None, payload_url: str = "file:"
 ) -> AsyncIterator[Engine]:
     [port] = free_ports(1)
     settings = Settings(
         home=str(home),
+        payload_url=payload_url,
         stage_engine="spark",
         spark_master=master,
         spark_slots=SLOTS,

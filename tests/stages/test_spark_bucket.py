@@ -6,17 +6,21 @@ from urllib.request import urlopen
 
 import pytest
 
-from noetl.bootstrap.engine import open_engine
+from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.settings import Settings
 from noetl.domain.events import FrameCommitted, StageEngine
 from noetl.servers.seaweedfs import SeaweedS3Server
+from noetl.servers.spark_cluster import SparkCluster
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
-from tests.stages.stage_suite import ended, events_of, started, workers_of
-
-pytestmark = pytest.mark.servers
+from tests.spark.driving import system_java
+from tests.stages.far_engine import far_engine
+from tests.stages.stage_suite import events_of, started, workers_of
 
 ROWS = 400
+ENDING_SECONDS_MAX = 300.0
+"""A cluster and its first job take minutes on a busy machine."""
+
 LOOP = f"""
 workflow:
   - step: each
@@ -42,36 +46,50 @@ workflow:
 """
 
 
-async def test_slots_reach_the_bucket_and_show_its_keys_to_nobody(
-    tmp_path: Path,
-    s3_server: SeaweedS3Server,
-    s3_bucket: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def bucket_url(s3_server: SeaweedS3Server, s3_bucket: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Its keys are in the variables of this process."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)
     monkeypatch.setenv("AWS_REGION", s3_server.region)
-    settings = Settings(
-        home=str(tmp_path / "home"),
-        payload_url=f"s3://{s3_bucket}?endpoint={quote(s3_server.endpoint)}",
-        spark_memory_mb=512,
-    )
+    return f"s3://{s3_bucket}?endpoint={quote(s3_server.endpoint)}"
+
+
+@pytest.mark.servers
+async def test_slots_reach_the_bucket_and_show_its_keys_to_nobody(
+    tmp_path: Path, s3_server: SeaweedS3Server, bucket_url: str
+) -> None:
+    home = str(tmp_path / "home")
+    settings = Settings(home=home, payload_url=bucket_url, spark_memory_mb=512)
     async with open_engine(settings) as engine:
-        execution = await started(engine, LOOP)
-        ending = await ended(engine, execution)
-        assert ending.status == "COMPLETED", ending.error
-        assert ending.result is not None
-        said = plain_result(value_of(ending.result))
-        assert said["letters"] == sum(len(str(each)) * 500 for each in range(ROWS))
-        assert said["seen"] == []
-        assert all(name.startswith("spark/") for name in await workers_of(engine, execution))
-        events = await events_of(engine, execution)
-        stored = [each.output_ref for each in events if isinstance(each, FrameCommitted)]
-        assert all(stored)
-        (job,) = [each for each in events if isinstance(each, StageEngine)]
-        shown = _shown(job)
-    assert s3_server.secret_key not in shown
-    assert s3_server.secret_key not in "".join(map(str, events))
+        await _check(engine, s3_server.secret_key)
+
+
+@pytest.mark.cluster
+async def test_slots_on_a_cluster_reach_the_bucket_too_and_run_code(
+    tmp_path: Path, s3_server: SeaweedS3Server, bucket_url: str
+) -> None:
+    with SparkCluster(tmp_path / "cluster", system_java(tmp_path / "java")) as cluster:
+        where = (tmp_path / "home", cluster.url, cluster.settings)
+        async with far_engine(*where, payload_url=bucket_url) as engine:
+            await _check(engine, s3_server.secret_key)
+
+
+async def _check(engine: Engine, secret_key: str) -> None:
+    execution = await started(engine, LOOP)
+    ending = await engine.coordinator.ending(execution, ENDING_SECONDS_MAX)
+    assert ending is not None, "it has not ended in time"
+    assert ending.status == "COMPLETED", ending.error
+    assert ending.result is not None
+    said = plain_result(value_of(ending.result))
+    assert said["letters"] == sum(len(str(each)) * 500 for each in range(ROWS))
+    assert said["seen"] == []
+    assert all(name.startswith("spark/") for name in await workers_of(engine, execution))
+    events = await events_of(engine, execution)
+    assert all(each.output_ref for each in events if isinstance(each, FrameCommitted))
+    (job,) = [each for each in events if isinstance(each, StageEngine)]
+    assert secret_key not in _shown(job)
+    assert secret_key not in "".join(map(str, events))
 
 
 def _shown(job: StageEngine) -> str:

@@ -7,8 +7,12 @@ version of our code says so instead of failing at an import.
 import gc
 import importlib
 import importlib.metadata
+import os
 import platform
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +20,30 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 ROW_SCHEMA = "slot int, incarnation int, host string, summary binary"
+
+
+def unpack_code(path: list[str], modules: dict[str, Any]) -> None:
+    """Put the folder in the place of the archive that our code came in: some of it is run as a
+    program of its own, and those are files."""
+    for at, entry in enumerate(path):
+        name = os.path.basename(entry)
+        if name.startswith("noetl-") and name.endswith(".zip") and os.path.isfile(entry):
+            path[at] = _unpacked(entry)
+            for module in [each for each in modules if each.partition(".")[0] == "noetl"]:
+                del modules[module]  # loaded out of the archive, by another job
+
+
+def _unpacked(archive: str) -> str:
+    folder = archive.removesuffix(".zip")
+    if not os.path.isdir(folder):
+        fresh = tempfile.mkdtemp(dir=os.path.dirname(archive))
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(fresh)
+        try:
+            os.rename(fresh, folder)
+        except OSError:  # another worker was quicker
+            shutil.rmtree(fresh)
+    return folder
 
 
 def versions() -> dict[str, str]:
@@ -61,6 +89,7 @@ def slot_task(
 
     def run(batches: Iterator["RecordBatch"]) -> Iterator["RecordBatch"]:
         host = platform.node()
+        unpack_code(sys.path, sys.modules)
         check_versions(expected, versions(), host)
         pyarrow = importlib.import_module("pyarrow")
         run_slot = importlib.import_module("noetl.spark.slots").run_slot

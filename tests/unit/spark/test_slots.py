@@ -1,12 +1,14 @@
 """What a slot checks before it starts, and what a job may be."""
 
 import gc
+import zipfile
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from noetl.spark.driver_program import said
-from noetl.spark.slot_task import check_versions, frozen, versions
+from noetl.spark.slot_task import check_versions, frozen, unpack_code, versions
 from noetl.spark.slots import SlotJob, slot_function
 
 EXPECTED = {"noetl": "1.0", "Python": "3.12", "Arrow": "26.0"}
@@ -64,3 +66,16 @@ def test_a_failure_is_told_without_the_stacks_of_the_jvm() -> None:
     assert said(RuntimeError()) == "RuntimeError"
     wire = '<_InactiveRpcError of RPC:\n\tstatus = 16\n\tdetails = "no such token"\n\tmore = "x"\n>'
     assert said(RuntimeError(wire)) == "no such token"
+
+
+def test_code_that_came_in_an_archive_is_unpacked_once_and_used_from_there(tmp_path: Path) -> None:
+    archive = tmp_path / "noetl-1.0-abc.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("noetl/__init__.py", "")
+    path, modules = [str(tmp_path), str(archive)], {"noetl": 1, "noetl.kernel": 2, "noetlike": 3}
+    unpack_code(path, modules)
+    assert path == [str(tmp_path), str(tmp_path / "noetl-1.0-abc")]
+    assert (tmp_path / "noetl-1.0-abc/noetl/__init__.py").is_file()
+    assert modules == {"noetlike": 3}
+    unpack_code([str(archive)], modules)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [archive.stem, archive.name]
