@@ -32,7 +32,6 @@ def only_region(folder: Path) -> Path:
 def shared(cache: SharedMemoryResultCache, lease_end: Instant | None = None) -> None:
     offering = Offering(
         view=memoryview(DATA),
-        media_type="application/vnd.apache.arrow.file",
         schema_digest="s" * 64,
         row_count=7,
         lease_expires_at=lease_end,

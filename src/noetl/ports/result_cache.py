@@ -36,8 +36,7 @@ class Offering(msgspec.Struct, frozen=True, kw_only=True):
 
     view: memoryview
     path: Path | None = None  # a file of exactly these bytes that nobody will write to
-    media_type: str = "application/octet-stream"
-    schema_digest: str | None = None
+    schema_digest: str | None = None  # of a table, for programs that attach without a reference
     row_count: int | None = None
     lease_expires_at: Instant | None = None  # until then nothing else takes its place
 

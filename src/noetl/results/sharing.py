@@ -6,7 +6,6 @@ from collections.abc import Callable
 from noetl.domain.events.values import ResultReference
 from noetl.kernel.instant import Instant, plus
 from noetl.ports.result_cache import CacheKey, Offering, ResultCache
-from noetl.results.tiers import JSON_MEDIA_TYPE
 
 
 class Sharing:
@@ -22,7 +21,6 @@ class Sharing:
     async def share(self, key: CacheKey, view: memoryview, reference: ResultReference) -> None:
         offering = Offering(
             view=view,
-            media_type=reference.media_type or JSON_MEDIA_TYPE,
             schema_digest=reference.schema_digest,
             row_count=reference.row_count,
             lease_expires_at=plus(self._now(), seconds=self._lease_seconds),

@@ -76,7 +76,10 @@ class History:
 
 def contents_as_bytes(content: dict[str, Any]) -> list[bytes]:
     """As it is encoded when it is large, and when its author wants it outside of the event."""
-    return [encode(content, inline_bytes_max).data for inline_bytes_max in (INLINE_BYTES_MAX, 0)]
+    large = encode(content, INLINE_BYTES_MAX)
+    if large.tier != "inline":  # it is outside of the event anyway, in the same bytes
+        return [large.data]
+    return list(dict.fromkeys([large.data, encode(content, 0).data]))
 
 
 class FromTheLog:
