@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from noetl.domain.naming.locator import ResourceLocator, parse
+from noetl.domain.naming.locator import SCHEME, ResourceLocator, parse
 from noetl.domain.naming.segment import escape
 from noetl.kernel.errors import NameInvalid, PayloadCorrupt, PayloadMissing, ScopeMissing
 from noetl.kernel.scope import Scope
@@ -85,7 +85,7 @@ def reference_to(scope: Scope, stored: StoredPayload, media_type: str) -> Payloa
 def payload_uri(scope: Scope, sha256: str) -> str:
     """The same name in every store: moving bytes renames nothing."""
     tenant, organization = escape(scope.tenant_id), escape(scope.organization_id)
-    return f"noetl://tenant/{tenant}/org/{organization}/payload/{escape(sha256)}"
+    return f"{SCHEME}tenant/{tenant}/org/{organization}/payload/{escape(sha256)}"
 
 
 def is_payload_uri(uri: str) -> bool:
