@@ -11,7 +11,7 @@ from noetl.domain.naming.result_name import ResultName
 from noetl.domain.playbook.values import Output, ResultStore, Selection
 from noetl.kernel import canonical_json
 from noetl.kernel.ids import ExecutionId, StepName
-from noetl.pipeline.keeping import INSIDE_BYTES_MAX, Keeping, keeping_of_step, word_for
+from noetl.pipeline.keeping import INSIDE_BYTES_MAX, Keeping, keeping_of_step
 from noetl.templates.errors import NeedsPayload
 from noetl.templates.extract import EXTRACT_BYTES_MAX
 from noetl.templates.layered import PipelineResult, step_result
@@ -68,26 +68,6 @@ async def test_a_kind_outside_the_event_is_outside_whatever_the_size(kind: str) 
     assert result.reference is not None
     assert result.reference.type == "object_store"
     assert (read(result, "n"), read(result, "_store")) == (1, "object")
-
-
-@pytest.mark.parametrize(
-    ("url", "asked", "said"),
-    [
-        ("/srv/home/payloads/key", "disk", "disk"),
-        ("/srv/home/payloads/key", "pvc", "pvc"),
-        ("/srv/home/payloads/key", "gcs", "disk"),
-        ("/srv/home/payloads/key", "kv", "disk"),
-        ("s3://bucket/key", "minio", "minio"),
-        ("s3://bucket/key", "pvc", "s3"),
-        ("gs://bucket/key", "gcs", "gcs"),
-        ("gs://bucket/key", "duckdb", "gcs"),
-        ("az://bucket/key", "object", "object"),
-        ("az://bucket/key", "s3", "azure"),
-        ("http://server:8082/api/internal/objects/key", "s3", "object"),
-    ],
-)
-def test_what_is_said_of_a_place_is_true(url: str, asked: str, said: str) -> None:
-    assert word_for(asked, url) == said
 
 
 @pytest.mark.parametrize("kind", ["auto", "memory"])
