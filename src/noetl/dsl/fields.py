@@ -93,9 +93,18 @@ def _known(entry: Entry, name: str, record: Record, fields: Fields, problems: Pr
         return
     if shape.accepts(entry.value):
         fields.values[name] = entry.value
+        _warn_of_hint(entry.value, name, record, problems)
     else:
         message = wrong(shape, entry.value, f"{entry.key.text!r}")
         problems.error(entry.value, message, shape.fix(entry.value))
+
+
+def _warn_of_hint(node: Node, name: str, record: Record, problems: Problems) -> None:
+    key = record.keys[name]
+    if not key.hint or (isinstance(node, Scalar) and node.text.lower() == key.usual):
+        return
+    message = f"{name!r} of {record.words} is a hint for other engines and has no effect"
+    problems.warning(node, f"{message}: {key.hint}", "remove it")
 
 
 def _unknown(entry: Entry, record: Record, fields: Fields, problems: Problems) -> None:

@@ -1,6 +1,6 @@
 """Keys of the document itself: metadata, workload, keychain, workbook, executor."""
 
-from noetl.dsl.language.records import Key, Record
+from noetl.dsl.language.records import WITHOUT_EFFECT, Key, Record
 from noetl.dsl.language.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -67,7 +67,11 @@ EXECUTOR = Record(
     keys={
         "profile": Key(choice("auto", "local", "distributed"), "Where it wants to run."),
         "version": Key(TEXT_OR_NUMBER, "The runtime it was written for."),
-        "requires": Key(MAP, "Tools and features it needs."),
+        "requires": Key(
+            MAP,
+            WITHOUT_EFFECT,
+            hint="tools that are not there are told by the checker, for each task",
+        ),
         "spec": Key(record("executor_spec"), "Where it starts and ends."),
     },
 )
@@ -77,10 +81,23 @@ EXECUTOR_SPEC = Record(
     words="executor.spec",
     keys={
         "entry_step": Key(NAME, "The first step; else `start`, else the first in the list."),
-        "final_step": Key(NAME, "The last step."),
-        "no_next_is_error": Key(BOOLEAN, "Whether a step without `next` is a mistake."),
+        "final_step": Key(
+            NAME,
+            WITHOUT_EFFECT,
+            hint="an execution ends when nothing is left to run, whatever ran last",
+        ),
+        "no_next_is_error": Key(
+            BOOLEAN,
+            WITHOUT_EFFECT,
+            hint="a step without `next` ends its branch",
+            usual="false",
+        ),
         "loop_mode": Key(choice(*COLLECTION_MODES), "For loops over `in` that name no mode."),
-        "policy": Key(MAP, "Defaults and limits."),
+        "policy": Key(
+            MAP,
+            WITHOUT_EFFECT,
+            hint="write `spec.timeout` on a step, rules on a tool, and `output` for what is kept",
+        ),
     },
 )
 
@@ -99,15 +116,26 @@ KEYCHAIN_KINDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("target_audience",),
     ),
 }
+KEYCHAIN_KINDS_OF_OTHERS = frozenset({"google_id_token"})
 KEYCHAIN_LEGACY: tuple[tuple[str, ...], ...] = (("ref",),)
+
+_ANYWHERE = "a secret is used wherever a worker runs the task that asks for it"
 
 KEYCHAIN_ENTRY = Record(
     name="keychain_entry",
     words="an entry of the keychain",
     keys={
         "name": Key(NAME, "Read as `{{ keychain.<name>.<field> }}`.", required=True),
-        "kind": Key(choice(*KEYCHAIN_KINDS), "How the secret is found."),
-        "scope": Key(choice(*_SCOPES), "Who shares the looked-up value."),
+        "kind": Key(
+            choice(*KEYCHAIN_KINDS),
+            "How the secret is found; `google_id_token` is of other engines and fails here.",
+        ),
+        "scope": Key(
+            choice(*_SCOPES),
+            "Of other engines, without effect: a value is looked up by those who use it.",
+            hint="a value is looked up by those who use it, and each execution asks with its own",
+            usual="local",
+        ),
         "auto_renew": Key(BOOLEAN, "Fetch again before it expires."),
         "auth": Key(ANYTHING, "The credential that may read the secret."),
         "provider": Key(TEXT, "The secret manager, such as gcp."),
@@ -123,10 +151,17 @@ KEYCHAIN_ENTRY = Record(
         "target_audience": Key(TEXT, "Who the token is for."),
         "type": Key(TEXT, "Legacy: the kind of secret."),
         "ref": Key(TEXT, "Legacy: the stored credential."),
-        "region": Key(TEXT, "Where the secret lives."),
-        "residency": Key(choice("none", "advisory", "strict"), "May it leave its region?"),
-        "allowed_regions": Key(LIST, "Regions it may be used in."),
-        "no_broker_fallback": Key(BOOLEAN, "Fail rather than ask another region."),
+        "region": Key(TEXT, WITHOUT_EFFECT, hint=_ANYWHERE),
+        "residency": Key(
+            choice("none", "advisory", "strict"),
+            "Of other engines, without effect; `strict` is refused, as nothing keeps it.",
+        ),
+        "allowed_regions": Key(LIST, WITHOUT_EFFECT, hint=_ANYWHERE),
+        "no_broker_fallback": Key(
+            BOOLEAN,
+            WITHOUT_EFFECT,
+            hint="no other region is asked for a secret",
+        ),
     },
     unknown="suspected",
 )

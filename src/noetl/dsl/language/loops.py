@@ -1,7 +1,7 @@
 """Keys of a loop: what it goes over, how many at once, in what frames."""
 
 from noetl.dsl.language.document import LOOP_MODES
-from noetl.dsl.language.records import Key, Record
+from noetl.dsl.language.records import WITHOUT_EFFECT, Key, Record
 from noetl.dsl.language.shapes import (
     ANYTHING,
     COUNT,
@@ -82,7 +82,12 @@ FRAME = Record(
         "process": Key(choice("row", "frame"), "Run the pipeline per row or per frame."),
         "max_attempts": Key(COUNT, "How often a frame is handed out."),
         "retry_mode": Key(choice("whole_frame"), "What is done again."),
-        "verify_ipc": Key(FLAG, "Read shared memory back and compare."),
+        "verify_ipc": Key(
+            FLAG,
+            WITHOUT_EFFECT,
+            hint="shared memory is known by digest, length and tenant; no frame reads it twice",
+            usual="false",
+        ),
     },
 )
 

@@ -11,11 +11,17 @@ Unknown = Literal["refused", "suspected", "kept"]
 """Suspected: an error when it looks like a misspelling, else a warning."""
 
 
+WITHOUT_EFFECT = "Of other engines, without effect."
+"""The text of a key with a hint."""
+
+
 class Key(msgspec.Struct, frozen=True):
     shape: Shape
     text: str  # what it is for; editors show it
     aliases: tuple[str, ...] = ()
     required: bool = False
+    hint: str = ""  # why it has no effect here, though other engines take it
+    usual: str | None = None  # the value of a hint that says how it is anyway
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, dict=True):

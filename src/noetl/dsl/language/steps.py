@@ -3,7 +3,7 @@
 from noetl.domain.playbook.keeping import STORE_KINDS
 from noetl.domain.playbook.model import ARC_EVENTS
 from noetl.dsl.language.document import LOOP_MODES
-from noetl.dsl.language.records import Key, Record
+from noetl.dsl.language.records import WITHOUT_EFFECT, Key, Record
 from noetl.dsl.language.shapes import (
     ANYTHING,
     BOOLEAN,
@@ -156,7 +156,11 @@ OUTPUT = Record(
         "store": Key(record("store"), "Inside the event, outside of it, or by size."),
         "output_select": Key(NAMES, "Fields that stay at hand when the result is large."),
         "select": Key(names_or_records("selection"), "Fields that stay at hand, as `{path, as}`."),
-        "accumulate": Key(MAP, "Of other engines, without effect: a loop gathers its results."),
+        "accumulate": Key(
+            MAP,
+            "Of other engines, without effect: a loop gathers its results.",
+            hint="gather over runs with `set: {ctx.name: …}`; a loop's result has all its rows",
+        ),
         "inline_max_bytes": Key(COUNT, "Larger results are stored by reference."),
         "preview_max_bytes": Key(COUNT, "Size of what is shown of a stored result."),
         "scope": Key(choice("step", "execution", "workflow", "permanent"), "How long it lives."),
@@ -164,16 +168,28 @@ OUTPUT = Record(
     },
 )
 
+_OWN_NAMES = "results lie under their own names in the object store of the cell"
+
 STORE = Record(
     name="store",
     words="store",
     keys={
         "kind": Key(choice(*STORE_KINDS), "What kind of store.", aliases=("driver",)),
-        "bucket": Key(TEXT, "Of other engines, without effect."),
-        "prefix": Key(TEXT, "Of other engines, without effect."),
-        "ttl": Key(TEXT_OR_NUMBER, "Of other engines, without effect."),
-        "compression": Key(TEXT, "Of other engines, without effect."),
-        "credential": Key(TEXT, "Of other engines, without effect.", aliases=("auth",)),
+        "bucket": Key(TEXT, WITHOUT_EFFECT, hint=_OWN_NAMES),
+        "prefix": Key(TEXT, WITHOUT_EFFECT, hint=_OWN_NAMES),
+        "ttl": Key(TEXT_OR_NUMBER, WITHOUT_EFFECT, hint="a result lives as long as its execution"),
+        "compression": Key(
+            TEXT,
+            WITHOUT_EFFECT,
+            hint="equal results are equal bytes, so nothing is packed",
+            usual="none",
+        ),
+        "credential": Key(
+            TEXT,
+            WITHOUT_EFFECT,
+            aliases=("auth",),
+            hint="the object store of the cell has its own",
+        ),
     },
 )
 

@@ -1,6 +1,6 @@
 """Keys of a task that every tool has, and of the rules that say what its outcome means."""
 
-from noetl.dsl.language.records import Key, Record
+from noetl.dsl.language.records import WITHOUT_EFFECT, Key, Record
 from noetl.dsl.language.shapes import (
     CONDITION,
     COUNT,
@@ -63,7 +63,11 @@ TASK_POLICY = Record(
     words="policy of a task",
     keys={
         "mode": Key(choice("exclusive"), "The first rule that matches decides."),
-        "on_unmatched": Key(choice("continue", "fail"), "Kept as written."),
+        "on_unmatched": Key(
+            choice("continue", "fail"),
+            WITHOUT_EFFECT,
+            hint="without a match success goes on and an error fails; say more with `else`",
+        ),
         "rules": Key(records("rule"), "Asked in order."),
     },
     retired={"admit": "put `admit` under `spec.policy` of the step"},

@@ -12,6 +12,7 @@ from noetl.dsl.language.document import (
     EXECUTOR_SPEC,
     KEYCHAIN_ENTRY,
     KEYCHAIN_KINDS,
+    KEYCHAIN_KINDS_OF_OTHERS,
     KEYCHAIN_LEGACY,
     METADATA,
     WORKBOOK_TASK,
@@ -96,12 +97,17 @@ def _keychain_entry(name: str, fields: Fields, problems: Problems) -> KeychainEn
     needs = KEYCHAIN_KINDS[kind] if kind is not None else KEYCHAIN_LEGACY
     if kind is None and "kind" in fields.present:
         needs = ()  # what kind it should be is reported already
-    for group in needs:
-        if not any(key in fields.present for key in group):
-            said = "of this kind" if kind is None else f"of kind {kind!r}"
-            listed = choices([repr(key) for key in group])
-            message = f"a keychain entry {said} needs {listed}"
-            problems.error(fields.node, message, f"add `{group[0]}:`")
+    missing = [group for group in needs if not any(key in fields.present for key in group)]
+    for group in missing:
+        said = "of this kind" if kind is None else f"of kind {kind!r}"
+        listed = choices([repr(key) for key in group])
+        message = f"a keychain entry {said} needs {listed}"
+        problems.error(fields.node, message, f"add `{group[0]}:`")
+    if kind in KEYCHAIN_KINDS_OF_OTHERS and not missing:
+        message = f"{kind!r} is part of the language, but this engine cannot look it up"
+        fix = "fetch the token in a step, or with `kind: oauth2`; tasks that ask for it fail"
+        problems.warning(fields.values["kind"], message, fix)
+    _check_residency(fields, problems)
     own = {key: to_plain(value) for key, value in fields.values.items() if key not in _ENTRY_KEYS}
     return KeychainEntry(
         name=name,
@@ -110,6 +116,18 @@ def _keychain_entry(name: str, fields: Fields, problems: Problems) -> KeychainEn
         auto_renew=fields.flag("auto_renew"),
         fields=own | {key: to_plain(value) for key, value in fields.extra.items()},
     )
+
+
+def _check_residency(fields: Fields, problems: Problems) -> None:
+    """A promise about secrets that nobody keeps is worse than none."""
+    residency = fields.text("residency")
+    if residency == "strict":
+        message = "`residency: strict` is not kept: a secret is used wherever a worker runs"
+        fix = "remove it, and run workers of that region alone with their own credentials"
+        problems.error(fields.values["residency"], message, fix)
+    elif residency == "advisory":
+        message = "`residency: advisory` has no effect: a secret is used wherever a worker runs"
+        problems.warning(fields.values["residency"], message, "remove it")
 
 
 def workbook(nodes: list[Node], problems: Problems) -> dict[str, WorkbookTask]:

@@ -8,22 +8,11 @@ from noetl.dsl.language.steps import OUTPUT, SELECTION, STORE
 from noetl.dsl.nodes import Items, Node, Scalar
 from noetl.dsl.problems import Problems
 
-_HINTS = {
-    "accumulate": "gather over runs with `set: {ctx.name: …}`; a loop's result has all its rows",
-    "bucket": "results lie under their own names in the object store of the cell",
-    "prefix": "results lie under their own names in the object store of the cell",
-    "credential": "the object store of the cell has its own",
-    "ttl": "a result lives as long as its execution",
-    "compression": "equal results are equal bytes, so nothing is packed",
-}
-"""What other engines take, and why it has no effect here."""
-
 
 def output(node: Node | None, problems: Problems) -> Output | None:
     fields = None if node is None else read(node, OUTPUT, problems)
     if fields is None:
         return None
-    _warn_of_hints(fields, "output", problems)
     scope = cast(OutputScope, fields.text("scope") or "execution")
     if scope != "execution":
         message = f"`scope: {scope}` has no effect: a result lives as long as its execution"
@@ -70,7 +59,6 @@ def _store(fields: Fields, problems: Problems) -> ResultStore:
     store = None if node is None else read(node, STORE, problems)
     if store is None:
         return ResultStore()
-    _warn_of_hints(store, "store", problems)
     kind = store.text("kind") or "auto"
     if kind == "memory":
         message = "no result is kept in memory alone: `memory` means `auto` here"
@@ -93,10 +81,3 @@ def _limit(fields: Fields, name: str, problems: Problems) -> Count | None:
         problems.warning(fields.values[name], message, "write a number")
         return None
     return limit
-
-
-def _warn_of_hints(fields: Fields, words: str, problems: Problems) -> None:
-    for name, why in _HINTS.items():
-        if name in fields.values and fields.text(name) != "none":
-            message = f"{name!r} of {words} is a hint for other engines and has no effect: {why}"
-            problems.warning(fields.values[name], message, "remove it")
