@@ -13,24 +13,12 @@ from noetl.domain.playbook.task import Task
 from noetl.domain.playbook.values import Output
 from noetl.pipeline.job import Job
 from noetl.results.store import ResultStore
-from noetl.results.tiers import media_type_of
 from noetl.templates.extract import EXTRACT_BYTES_MAX
 from noetl.templates.recorded import STORE, content_of
 from noetl.templates.selected import Chosen, chosen_of, chosen_of_task, with_chosen
 
 INSIDE_BYTES_MAX = 163_840
 """The most that a playbook can have inside an event: what it writes has to fit there too."""
-
-OBJECT = "object"
-"""Which every store of ours is, also one that is reached through the server."""
-
-_WORDS = {
-    "file": ("disk", "pvc"),
-    "s3": ("s3", "minio"),
-    "gs": ("gcs",),
-    "az": ("azure",),
-}
-"""What playbooks may truly call a place, by the scheme of its address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +36,7 @@ class Keeping:
             parent = ParentReference(ref_id=self.parent)
             result = msgspec.structs.replace(result, parent_ref=parent)
         if result.reference is not None and place_of(self.output.store) == "outside":
-            url = store.objects.url(store.key_of(name, media_type_of(result.reference)))
-            context = {**result.context, STORE: word_for(self.output.store.kind, url)}
+            context = {**result.context, STORE: self.output.store.kind}
             result = msgspec.structs.replace(result, context=context)
         return self._with_chosen(result, value)
 
@@ -68,13 +55,6 @@ class Keeping:
                 found = chosen_of_task(content, task.name, task.output.select)
                 chosen = chosen.and_paths(found)
         return chosen
-
-
-def word_for(asked: str, url: str) -> str:
-    """Where a result lies, in the words of playbooks: the one that was asked for if it is true."""
-    scheme, separator, _ = url.partition("://")
-    true = _WORDS.get(scheme if separator else "file", (OBJECT,))
-    return asked if asked in (*true, OBJECT) else true[0]
 
 
 def keeping_of_step(step: Step, parent: str | None) -> Keeping:

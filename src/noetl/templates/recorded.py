@@ -23,7 +23,7 @@ TASKS = "tasks"
 ORDER = "order"
 LOOP = "loop"
 NAMES = "names"  # further names for fields of the result, beside its content
-STORE = "store"  # where the result lies, in the words of playbooks
+STORE = "store"  # the playbook's own word for where the result is to lie
 
 KV_BYTES_MAX = 1_000_000
 """What playbooks call a result of the key-value store; a larger one is on disk."""

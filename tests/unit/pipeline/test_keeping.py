@@ -67,7 +67,7 @@ async def test_a_kind_outside_the_event_is_outside_whatever_the_size(kind: str) 
 
     assert result.reference is not None
     assert result.reference.type == "object_store"
-    assert (read(result, "n"), read(result, "_store")) == (1, "object")
+    assert (read(result, "n"), read(result, "_store")) == (1, kind)
 
 
 @pytest.mark.parametrize("kind", ["auto", "memory"])
