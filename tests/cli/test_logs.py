@@ -88,7 +88,8 @@ def test_a_run_is_quiet_and_debug_is_not(shell: Shell) -> None:
     told = shell.noetl("run", file, "--quiet")
     assert told.stdout == quiet.stdout
     messages = [json.loads(line)["message"] for line in told.stderr.splitlines()]
-    assert messages == ["worker registered", "execution accepted", "execution completed"]
+    ended = ["execution completed", "worker signed off"]
+    assert messages == ["worker registered", "execution accepted", *ended]
 
 
 def test_a_caller_without_a_key_is_worth_a_warning(shell: Shell) -> None:
