@@ -12,6 +12,7 @@ from pathlib import Path
 
 from noetl.adapters.system.chance import new_uuid
 from noetl.adapters.system.clock import SystemClock
+from noetl.bootstrap import collector
 from noetl.bootstrap.background import in_background
 from noetl.bootstrap.cells import own_store
 from noetl.bootstrap.far_worker import FarTools
@@ -59,6 +60,7 @@ async def run_worker(
         stack.push_async_callback(far.close)
         identity = _identity(settings, slots, far.tools.kinds, named or Named())
         worker = Worker(identity, far.services(connection, telemetry))
+        collector.settle()
         if settings.worker_metrics_port is not None:
             # Only here: most workers show no numbers, and the library is not small.
             metrics = import_module("noetl.bootstrap.worker_metrics")

@@ -15,6 +15,7 @@ from typing import Self
 import msgspec
 
 from noetl.adapters.system.chance import new_uuid
+from noetl.bootstrap import collector
 from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
@@ -116,6 +117,7 @@ async def _serve(slot: Slot, task: SlotTask, far: FarTools) -> SlotDone:
     connection = Connection(task.server_url, task.token, Line(task.server_url))
     try:
         worker = Worker(_identity(slot, task, far.tools.kinds), far.services(connection))
+        collector.settle()
         await _worked(worker, task.serve_seconds)
     finally:
         await connection.close()
