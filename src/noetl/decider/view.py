@@ -65,6 +65,7 @@ class View:
             workload=facts.workload,
             ctx=state.ctx if ctx is None else ctx,
             steps=RecordedResults(results, self.fetched, self.plan.playbook.aliases),
+            before=self.plan.playbook.before.get(step),
         )
         entered = state.steps.get(step)
         visit = 1 if entered is None else entered.visit

@@ -1,6 +1,7 @@
 """Plain data to Playbook, collecting every problem instead of stopping at the first."""
 
 from noetl.domain.playbook.endless import endless_findings
+from noetl.domain.playbook.graph import ways_in
 from noetl.domain.playbook.keeping import aliases_of
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.rules import findings
@@ -37,6 +38,7 @@ def build(root: Node, problems: Problems) -> Playbook | None:
             if isinstance(value, Mapping)
         },
         aliases=aliases_of(made.values()),
+        before=ways_in(made.values()),
     )
     if not made:
         _say_that_nothing_runs(fields, problems)

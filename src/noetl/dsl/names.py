@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.wording import choices, misspelt, nearest, shown
 from noetl.dsl.asked import Asked, Called, asked_by
-from noetl.dsl.language.names import ENGINE_NAMES, FILTERS, TESTS, WORKLOAD_NAMES
+from noetl.dsl.language.names import (
+    ENGINE_NAMES,
+    FILTERS,
+    FILTERS_OF_OTHERS,
+    TESTS,
+    WORKLOAD_NAMES,
+)
 from noetl.dsl.nodes import Mapping, Node, Scalar
 from noetl.dsl.problems import Problems
 from noetl.dsl.provided import Provided, provided_by
@@ -118,15 +124,18 @@ class _Check:
             known = _CALLABLE[called.kind]
             if called.name not in known:
                 message = f"templates have no {called.kind} {shown(called.name)!r}"
-                close = nearest(called.name, known)
-                fix = (
-                    f"use {choices(sorted(known))}" if close is None else f"did you mean {close!r}?"
-                )
-                self._say(node, called.line, message, fix)
+                self._say(node, called.line, message, _callable_instead(called.name, known))
 
     def _say(self, node: Scalar, line: int, message: str, fix: str) -> None:
         where = f" (line {line} of the text)" if "\n" in node.text.strip() else ""
         self._problems.warning(node, f"{message}{where}", fix)
+
+
+def _callable_instead(name: str, known: frozenset[str]) -> str:
+    if name in FILTERS_OF_OTHERS:
+        return FILTERS_OF_OTHERS[name]
+    close = nearest(name, known)
+    return f"use {choices(sorted(known))}" if close is None else f"did you mean {close!r}?"
 
 
 def _otherwise(path: str) -> str:

@@ -4,11 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from noetl.domain.playbook.model import Playbook
-from noetl.domain.work import Facts
 from noetl.kernel.instant import Instant
-from noetl.kernel.scope import Scope
 from noetl.pipeline.contents import Contents
+from noetl.pipeline.job import Job
 from noetl.pipeline.payloads import references_of
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
@@ -28,22 +26,23 @@ class Asked(NamedTuple):
 class FactsView:
     """What `places.for_step` makes of the facts, and the payloads that were fetched for it."""
 
-    def __init__(self, scope: Scope, playbook: Playbook, facts: Facts, asked: Asked) -> None:
-        self.facts = facts
+    def __init__(self, job: Job, asked: Asked) -> None:
+        self.facts = job.facts
         self._asked = asked
         self.fetched: dict[str, Any] = {}
-        self._scope = scope
-        self._playbook = playbook
+        self._scope = job.scope
+        self._playbook = job.playbook
+        self._step = job.step.name
         self._bindings: Bindings | None = None
-        self._references = references_of(facts.results)
+        self._references = references_of(job.facts.results)
 
     @property
     def has_references(self) -> bool:
         return bool(self._references)
 
-    def is_of(self, scope: Scope, playbook: Playbook, facts: Facts) -> bool:
-        same_run = self.facts is facts and self._playbook is playbook
-        return same_run and self._scope == scope
+    def is_of(self, job: Job) -> bool:
+        same_run = self.facts is job.facts and self._playbook is job.playbook
+        return same_run and self._scope == job.scope and self._step == job.step.name
 
     def bindings(self) -> Bindings:
         """The same object until another payload is fetched."""
@@ -54,6 +53,7 @@ class FactsView:
                 workload=self.facts.workload,
                 ctx=self.facts.ctx,
                 steps=RecordedResults(self.facts.results, self.fetched, aliases),
+                before=self._playbook.before.get(self._step),
             )
             self._bindings = places.for_step(known).asking(*self._asked)
         return self._bindings
@@ -74,12 +74,12 @@ class FactsViews:
         self._asked = asked
         self._kept: OrderedDict[int, FactsView] = OrderedDict()
 
-    def of(self, scope: Scope, playbook: Playbook, facts: Facts) -> FactsView:
-        key = id(facts)
+    def of(self, job: Job) -> FactsView:
+        key = id(job.facts)
         view = self._kept.get(key)
-        if view is not None and view.is_of(scope, playbook, facts):
+        if view is not None and view.is_of(job):
             return view
-        made = self._kept[key] = FactsView(scope, playbook, facts, self._asked)
+        made = self._kept[key] = FactsView(job, self._asked)
         self._kept.move_to_end(key)
         if len(self._kept) > VIEWS_KEPT_MAX:
             self._kept.popitem(last=False)

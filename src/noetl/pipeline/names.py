@@ -19,6 +19,7 @@ from noetl.templates.layered import Outcome, StoredResult
 from noetl.templates.reference import Reference
 
 _HIDDEN: Final = "keychain"
+_AGAIN: Final = ("result", "response")  # other names for what goes by its own name, too
 
 
 class Names:
@@ -173,7 +174,8 @@ class Surroundings(Mapping[str, Any]):
 
 
 def _plain(bindings: Bindings) -> dict[str, Any]:
+    handy = {name: value for name, value in bindings.handy.items() if name not in _AGAIN}
     names: dict[str, Any] = {}
-    for layer in (bindings.handy, *reversed(bindings.layers), bindings.own):
+    for layer in (handy, *reversed(bindings.layers), bindings.own):
         names.update({name: shown(layer[name]) for name in layer if name != _HIDDEN})
     return names

@@ -20,7 +20,7 @@ class Sight:
 
     def __init__(self, workshop: Workshop, job: Job) -> None:
         entries = job.playbook.keychain
-        view = workshop.views.of(job.scope, job.playbook, job.facts)
+        view = workshop.views.of(job)
         self._workshop = workshop
         self._keychain = KeychainNames(entries) if entries else None
         self.secrets = SecretsSeen()

@@ -60,6 +60,7 @@ class Known:
     workload: Names = field(default_factory=dict)
     ctx: Names = field(default_factory=dict)  # what `set` wrote
     steps: Names = field(default_factory=dict)  # results, plain or PipelineResult or Reference
+    before: str | None = None  # the step that leads here, when only one does
     keychain: Names = field(default_factory=dict)  # fields are Secrets
 
 
@@ -110,7 +111,7 @@ def for_step(known: Known) -> Bindings:
         "steps": by_name(known.steps),
     }
     layers = (known.ctx, ResultsByName(known.steps), known.workload)
-    return Bindings(own=own, layers=layers, handy=_handy(known.run))
+    return Bindings(own=own, layers=layers, handy=_handy(known.run) | _step_before(known))
 
 
 def for_iteration(bindings: Bindings, row: Iteration) -> Bindings:
@@ -180,13 +181,14 @@ def for_task(bindings: Bindings, task: Task) -> Bindings:
 
 def for_rule(bindings: Bindings, outcome: Outcome) -> Bindings:
     """`when` and `set` of a policy rule: how the task ended comes before what it gave."""
-    return bindings.define(_outputs(output_of_envelope(outcome)))
+    output = output_of_envelope(outcome)
+    return bindings.add(_outputs(output), (), _results(output))
 
 
 def for_set(bindings: Bindings, outcome: Outcome) -> Bindings:
     """`set` of a task or a step."""
     output = output_of_result(outcome)
-    return bindings.define(_outputs(output)).offer({"result": output, "response": output})
+    return bindings.add(_outputs(output), (), _results(output))
 
 
 def for_arc(bindings: Bindings, outcome: Outcome, event: Names) -> Bindings:
@@ -201,6 +203,17 @@ def for_loop_done(bindings: Bindings, outcome: Outcome, event: Names, length: in
 
 def _outputs(output: Any) -> dict[str, Any]:
     return {"output": output, "outcome": output}
+
+
+def _results(result: Any) -> dict[str, Any]:
+    """The result of the step or task that ended, and before one did, of the step before."""
+    return {"result": result, "response": result}
+
+
+def _step_before(known: Known) -> dict[str, Any]:
+    if known.before is None or known.before not in known.steps:
+        return {}
+    return _results(step_result(known.steps[known.before]))
 
 
 def _fixed(run: Run) -> dict[str, Any]:

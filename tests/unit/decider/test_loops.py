@@ -212,3 +212,15 @@ def test_a_bound_that_is_no_whole_number_from_one_fails_the_step(bound: str) -> 
     told = looping("parallel", f", {bound}")
     assert told.status == "FAILED"
     assert "use a whole number from 1" in told.of("playbook.failed")[0].error.message
+
+
+def test_a_loop_may_go_over_the_result_of_the_step_before() -> None:
+    told = Story(
+        f"""{HEAD}workflow:
+  - {{step: start, tool: {{kind: noop}}, next: each}}
+  - {{step: each, loop: {{in: "{{{{ result.rows }}}}", iterator: item}}, tool: {{kind: noop}}}}
+"""
+    )
+    told.complete("start", {"rows": ["a", "b"]})
+
+    assert told.of("loop.started")[0].collection == ["a", "b"]

@@ -88,3 +88,12 @@ def test_editors_show_of_every_hint_that_it_has_no_effect() -> None:
     assert len(hints) >= 15
     for record, name in hints:
         assert "without effect" in schema[record]["properties"][name]["description"]
+
+
+def test_a_filter_of_other_engines_says_what_to_write() -> None:
+    (problem,) = said(with_tool('{kind: noop, result: "{{ 5 | encrypt_secret }}"}'))
+
+    assert problem == (
+        "warning: templates have no filter 'encrypt_secret';"
+        " leave it out: values of the `keychain` are hidden wherever they go"
+    )

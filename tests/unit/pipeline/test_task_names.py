@@ -1,7 +1,10 @@
 """What a task may call the inputs and results around it."""
 
+import pytest
+
 from noetl.templates.layered import PipelineResult
-from tests.unit.pipeline.rows import FunctionTool, House, fails, in_turn, job
+from noetl.templates.recorded import inline_result
+from tests.unit.pipeline.rows import FunctionTool, House, fails, in_turn, job, results
 
 
 async def test_a_tasks_own_input_may_name_the_steps() -> None:
@@ -41,3 +44,23 @@ async def test_the_previous_result_is_of_the_last_task_that_succeeded() -> None:
 
     assert isinstance(ended.value, PipelineResult)
     assert ended.value.tasks["c"] == [1, 404, 404]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ("- {step: fetch, next: s}", [1, 1]),
+        ("- {step: fetch, next: s}\n- {step: other, next: s}", [None, None]),
+    ],
+    ids=["one way in", "two ways in"],
+)
+async def test_result_is_that_of_the_only_step_that_leads_here(
+    others: str, expected: list[int | None]
+) -> None:
+    asking = '- {step: s, tool: {kind: noop, result: ["{{ result.n }}", "{{ response.n }}"]}}'
+
+    ended = await House().run(
+        job(f"{asking}\n{others}", results=results(fetch=inline_result({"n": 1})))
+    )
+
+    assert ended.value == expected

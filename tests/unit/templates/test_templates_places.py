@@ -1,5 +1,6 @@
 """Which names are visible where."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,6 +166,16 @@ def test_rules_sets_and_arcs_see_the_outcome_their_own_way() -> None:
         "call.done",
         1,
     ]
+
+
+def test_the_result_of_the_step_before_gives_way_to_what_ends_here() -> None:
+    step = places.for_step(replace(KNOWN, before="start"))
+
+    assert seen(step, "result.items", "response.items") == [[1], [1]]
+    assert seen(places.for_set(step, DONE), "result.n", "result.items") == [1, None]
+    assert seen(places.for_rule(step, DONE), "result.n", "response.n") == [1, 1]
+    assert seen(step.over({"result": "own"}), "result", "response.items") == ["own", [1]]
+    assert seen(places.for_step(replace(KNOWN, before="later")), "result") == [None]
 
 
 def test_the_arcs_of_a_loop_see_that_it_is_done() -> None:

@@ -4,11 +4,11 @@ Going depth first from the entry, arc by arc as written, an arc to a step that i
 followed leads back; it re-runs that step. All other arcs lead forward and make no circle.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from noetl.domain.playbook.model import END, PARTIAL, Playbook
+from noetl.domain.playbook.model import END, PARTIAL, Playbook, Step
 from noetl.kernel.ids import StepName
 
 
@@ -40,6 +40,15 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
                     found.add(edge.source)
                     waiting.append(edge.source)
         return frozenset(found)
+
+
+def ways_in(steps: Iterable[Step]) -> dict[StepName, StepName]:
+    """Of steps that one step alone leads to: that step. Where it came from needs no record."""
+    sources: dict[StepName, set[StepName]] = {}
+    for step in steps:
+        for arc in step.next.arcs:
+            sources.setdefault(arc.step, set()).add(step.name)
+    return {target: next(iter(names)) for target, names in sources.items() if len(names) == 1}
 
 
 def graph_of(playbook: Playbook) -> Graph:

@@ -123,6 +123,7 @@ class Playbook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     executor: Executor = Executor()
     exposed: dict[str, Any] = {}  # maps at the root that are only names for templates
     aliases: dict[str, StepName] = {}  # `output: {as: …}`: other names for results of steps
+    before: dict[StepName, StepName] = {}  # of a step with one way in: the step that leads there
 
     @property
     def entry(self) -> StepName:

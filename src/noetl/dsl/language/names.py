@@ -53,6 +53,11 @@ FILTERS = frozenset(
     }
 )
 
+FILTERS_OF_OTHERS = {
+    "encrypt_secret": "leave it out: values of the `keychain` are hidden wherever they go",
+}
+"""What other engines have -> what to write instead."""
+
 TESTS = frozenset(
     {
         *("boolean", "defined", "divisibleby", "eq", "equalto", "even", "false", "float", "ge"),
