@@ -116,7 +116,7 @@ async def cpu() -> AsyncIterator[Measurement]:
 
 
 async def empty() -> AsyncIterator[Measurement]:
-    """The limit is the latency of a job, so that the ratio falls with what we add to it."""
+    """Beside the latency of a job: the ratio is above one, and rises with what we add."""
     plain = _in_a_process(PlainSpark, "stage_limits", "plain-spark", 2)
     run = _in_a_process(Run, "stage_runs", "empty")
     yield Measurement(
