@@ -28,13 +28,19 @@ async def test_workload_is_another_name_for_payload(api: Api) -> None:
     found = await api.get(f"/api/vars/{started['execution_id']}")
 
     assert started["status"] == "started"
-    assert found["variables"]["greeted"] == {
-        "value": "Bert",
-        "type": "string",
-        "source_step": None,
-        "created_at": None,
-    }
-    assert found["count"] == 1
+    assert (found["variables"]["greeted"]["value"], found["count"]) == ("Bert", 1)
+
+
+async def test_a_variable_says_which_step_wrote_it_and_when(api: Api) -> None:
+    execution = await api.start(who="Bert")
+    ended = await api.ended(execution)
+
+    found = await api.get(f"/api/vars/{execution}/greeted")
+    missing = await api.call("GET", f"/api/vars/{execution}/other")
+
+    assert (found["value"], found["type"], found["source_step"]) == ("Bert", "string", "second")
+    assert ended["start_time"] <= found["created_at"] <= ended["end_time"]
+    assert missing.status == 404
 
 
 async def test_a_failure_is_told_where_runners_look_for_it(api: Api) -> None:
@@ -81,7 +87,7 @@ async def test_executions_are_listed_newest_first(api: Api) -> None:
         return [each["execution_id"] for each in await api.get("/api/executions", **query)]
 
     for _ in range(1_000):  # read models follow the log
-        if len(await ids()) == len(newest):
+        if len(await ids(status="completed")) == len(newest):
             break
     assert await ids() == newest
     assert await ids(limit=1, page=2) == newest[1:2]

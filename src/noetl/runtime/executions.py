@@ -23,6 +23,7 @@ from noetl.runtime.effect_entries import EffectEntry
 from noetl.runtime.effects import Ledger
 from noetl.runtime.loop_progress import LoopProgress, loops_told
 from noetl.runtime.replay import Replay, ReplayRequest
+from noetl.runtime.variables import Writers, Written
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from noetl.templates.reference import Reference
@@ -126,6 +127,14 @@ class Executions:
         async for recorded in self._opened(execution, 0, PAGE_EVENTS_MAX):
             ledger.add(recorded)
         return ledger.entries()
+
+    async def writers(self, scope: Scope, execution: ExecutionId) -> dict[str, Written]:
+        """Who wrote each variable last, and when. The whole log is read for it."""
+        await self._check_scope(scope, execution)
+        writers = Writers()
+        async for recorded in self._opened(execution, 0, PAGE_EVENTS_MAX):
+            writers.add(recorded)
+        return writers.newest
 
     async def _told(self, scope: Scope, execution: ExecutionId, folded_max: int | None) -> _Told:
         """From the read model when it is as new as the log, or the log too long to fold."""

@@ -76,7 +76,6 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     completed: bool = False
     failed: bool = False
     is_cancelled: bool = False
-    completion_inferred: bool = False
     progress: int = 0
     duration_seconds: float | None = None
     error: str | None = None

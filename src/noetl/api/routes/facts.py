@@ -1,13 +1,17 @@
 """Facts told from outside about business objects, and the variables of an execution."""
 
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
+from noetl.api.problems import Refused
 from noetl.api.route import Asked, Nothing, get, post
 from noetl.domain.events import BusinessObjectChanged
+from noetl.domain.playbook.wording import shown
 from noetl.kernel.errors import RequestInvalid
 from noetl.kernel.ids import ExecutionId
+from noetl.kernel.instant import Instant
 
 _TYPES = {bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
 
@@ -33,8 +37,8 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
     value: Any
     type: str
-    source_step: str | None = None
-    created_at: str | None = None
+    source_step: str | None = None  # that wrote it last
+    created_at: Instant | None = None  # when it did
 
 
 class Variables(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +66,32 @@ def _change(fact: Fact) -> BusinessObjectChanged:
 
 
 async def variables(asked: Asked[Nothing, Nothing]) -> Variables:
-    state = await asked.services.state(asked.execution)
-    shown = {name: Variable(value=value, type=_type(value)) for name, value in state.ctx.items()}
-    return Variables(execution_id=asked.execution, variables=shown, count=len(shown))
+    found = await _variables(asked)
+    return Variables(execution_id=asked.execution, variables=found, count=len(found))
+
+
+async def variable(asked: Asked[Nothing, Nothing]) -> Variable:
+    name = asked.path["name"]
+    found = (await _variables(asked)).get(name)
+    if found is None:
+        message = f"execution {asked.execution} has no variable {shown(name)!r}; see /api/vars"
+        raise Refused(HTTPStatus.NOT_FOUND, "variable_not_found", message)
+    return found
+
+
+async def _variables(asked: Asked[Nothing, Nothing]) -> dict[str, Variable]:
+    services = asked.services
+    ctx = (await services.state(asked.execution)).ctx
+    writers = await services.executions.writers(asked.scope, asked.execution) if ctx else {}
+    return {
+        name: Variable(
+            value=value,
+            type=_type(value),
+            source_step=writers[name].step if name in writers else None,
+            created_at=writers[name].time if name in writers else None,
+        )
+        for name, value in ctx.items()
+    }
 
 
 def _type(value: Any) -> str:
@@ -74,4 +101,5 @@ def _type(value: Any) -> str:
 ROUTES = (
     post("/api/events", "Tell a fact about a business object", record, body=Fact, gives=Recorded),
     get("/api/vars/{execution_id}", "An execution's variables", variables, gives=Variables),
+    get("/api/vars/{execution_id}/{name}", "One of them", variable, gives=Variable),
 )
