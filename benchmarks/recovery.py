@@ -134,7 +134,7 @@ async def _recover(setting: _Setting, snapshots: SnapshotStore | None) -> float:
     coordinator = setting.coordinator(snapshots)
     recovery = Recovery(coordinator, setting.projector(), setting.projections)
     started = time.perf_counter()
-    found = await recovery.resume(DEFAULT_SCOPE, frozenset())
+    found = await recovery.resume(DEFAULT_SCOPE)
     seconds = time.perf_counter() - started
     await coordinator.drain()
     if len(found) != EXECUTIONS or len(coordinator.running) != EXECUTIONS:

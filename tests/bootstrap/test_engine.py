@@ -65,25 +65,6 @@ async def test_what_was_running_goes_on_in_the_next_process(tmp_path: Path) -> N
     assert ending.status == "COMPLETED"
 
 
-async def test_a_command_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
-    """Each engine that opens the home finds it held by one that is gone."""
-    settings = Settings(home=str(tmp_path / "home"), attempts_max=2)
-    text = HEAD + 'workflow: [{step: start, tool: {kind: shell, cmds: "sleep 60"}}]'
-    async with open_engine(settings) as engine:
-        registered = await engine.playbooks.register(settings.scope, text)
-        request = StartRequest(scope=settings.scope, path=registered.entry.path)
-        execution = await engine.starter.start(request)
-        while not engine.coordinator.running[execution].state.commands:
-            await engine.clock.sleep(0.01)
-    async with open_engine(settings):
-        pass
-    async with open_engine(settings) as engine:
-        ending = await engine.coordinator.ending(execution, 30)
-    assert ending is not None
-    assert ending.error is not None
-    assert ending.error.kind == "lease_lost"
-
-
 async def test_a_service_that_fails_ends_the_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,9 @@ class FaultyLog:
         sealed = seal([draft], head, source_of(execution))
         await self.truth.append([Append(DEFAULT_SCOPE, execution, head.version, sealed)])
 
+    async def is_archived(self, execution: ExecutionId) -> bool:
+        return await self.truth.is_archived(execution)
+
     async def head(self, execution: ExecutionId) -> StreamHead:
         await self._answer()
         return await self.truth.head(execution)

@@ -4,6 +4,7 @@ import pytest
 
 from noetl.bootstrap.settings import Settings
 from noetl.bootstrap.spark import results_place
+from noetl.domain.events.values import ResultReference
 from noetl.kernel.errors import RequestInvalid
 from noetl.results.dataset_tables import Piece
 from noetl.spark.data_source import PARTITION_BYTES, grouped
@@ -24,9 +25,13 @@ def test_no_key_gets_into_a_plan() -> None:
         place_at("s3://user:hunter2@bucket", Settings().placement)
 
 
+def stored(uri: str, size: int) -> ResultReference:
+    return ResultReference(type="object_store", uri=uri, byte_length=size)
+
+
 def test_small_files_are_read_together_and_neighbours_stay_neighbours() -> None:
     sizes = [1, PARTITION_BYTES - 2, 5, PARTITION_BYTES * 2, 1]
-    pieces = [Piece(f"{size}.feather", None, is_frame=True, byte_length=size) for size in sizes]
+    pieces = [Piece(stored(f"noetl://{size}", size), None, is_frame=True) for size in sizes]
     groups = grouped(pieces)
     assert [piece for group in groups for piece in group] == pieces
     assert [len(group) for group in groups] == [2, 1, 1, 1]

@@ -44,6 +44,9 @@ class PlantedLog:
     async def append(self, group: Sequence[Append]) -> list[AppendOutcome]:
         raise AssertionError("whoever verifies a log writes nothing")
 
+    async def is_archived(self, execution: ExecutionId) -> bool:
+        return False
+
     async def head(self, execution: ExecutionId) -> StreamHead:
         return self._heads.get(execution, StreamHead())
 
