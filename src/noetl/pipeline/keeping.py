@@ -66,8 +66,11 @@ def keeping_of_task(step: Step, task: Task, parent: str | None) -> Keeping:
 
 
 def name_of(job: Job, task: str, run: int) -> ResultName:
-    """A lone tool's result is the step's: it is stored once, under the step's name."""
-    is_own = job.step.is_pipeline or run > 1
+    """A lone tool's result is the step's: it is stored once, under the step's name.
+
+    In a loop that name is the frame's: its rows together are stored under it.
+    """
+    is_own = job.step.is_pipeline or run > 1 or job.is_in_loop
     return job.result_name(task, run) if is_own else job.result_name()
 
 
