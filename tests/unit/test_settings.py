@@ -1,10 +1,12 @@
 """Settings come from the environment once, and a mistake in them is said at once."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from noetl.bootstrap.settings import Settings, load_settings
+from noetl.bootstrap.settings import PREFIX, Settings, load_settings
+from noetl.bootstrap.settings_of_others import INSTEAD
 from noetl.kernel.errors import SettingInvalid
 from noetl.kernel.scope import Scope
 
@@ -25,6 +27,19 @@ def test_values_are_read_by_name_and_type() -> None:
 def test_a_misspelt_name_is_refused_and_the_right_one_offered() -> None:
     with pytest.raises(SettingInvalid, match="did you mean NOETL_LOG_URL"):
         load_settings({"NOETL_LOGURL": "sqlite:"})
+
+
+def test_a_name_that_others_know_is_refused_with_ours() -> None:
+    with pytest.raises(SettingInvalid, match=r"use NOETL_LEASE_SECONDS$"):
+        load_settings({"NOETL_COMMAND_HEARTBEAT_TIMEOUT_SECONDS": "300"})
+
+
+def test_what_is_offered_instead_is_a_setting() -> None:
+    ours = {PREFIX + field.upper() for field in Settings.__struct_fields__}
+    offered = {name for text in INSTEAD.values() for name in re.findall(r"NOETL_[A-Z_]+", text)}
+
+    assert offered <= ours
+    assert not ours & INSTEAD.keys()
 
 
 @pytest.mark.parametrize("node", ["-1", "1024", "many"])

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from noetl.bootstrap.settings_of_others import INSTEAD
 from noetl.domain.naming.placement import (
     PLACE_PATTERN,
     SHARD_COUNT,
@@ -248,7 +249,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     names = {PREFIX + field.upper(): field for field in Settings.__struct_fields__}
     for name in given:
         if name.startswith(PREFIX) and name not in names:
-            raise SettingInvalid(f"{name} is not a setting{_nearest(name, list(names))}")
+            raise SettingInvalid(f"{name} is not a setting{_instead(name, list(names))}")
     values = {field: given[name] for name, field in names.items() if name in given}
     try:
         settings = msgspec.convert(values, Settings, strict=False)
@@ -286,6 +287,8 @@ def cloud_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(kept)}
 
 
-def _nearest(name: str, known: list[str]) -> str:
+def _instead(name: str, known: list[str]) -> str:
+    if name in INSTEAD:
+        return f"; {INSTEAD[name]}"
     near = difflib.get_close_matches(name.upper(), known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
