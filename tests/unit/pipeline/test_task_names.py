@@ -58,9 +58,8 @@ async def test_result_is_that_of_the_only_step_that_leads_here(
     others: str, expected: list[int | None]
 ) -> None:
     asking = '- {step: s, tool: {kind: noop, result: ["{{ result.n }}", "{{ response.n }}"]}}'
+    given = results(fetch=inline_result({"n": 1}), other=inline_result({"n": 2}))
 
-    ended = await House().run(
-        job(f"{asking}\n{others}", results=results(fetch=inline_result({"n": 1})))
-    )
+    ended = await House().run(job(f"{asking}\n{others}", results=given))
 
     assert ended.value == expected
