@@ -19,13 +19,11 @@ KINDS_THEN = (
 STORES_THEN = "auto, memory, kv, disk, object, s3, gcs, azure, db, duckdb or eventlog"
 """The lists that grow: whoever is told which tools there are is told of new ones too."""
 
-HINTS = {"executor": 3, "keychain": 8, "output": 7, "policy_rules": 1}
+HINTS = {"executor": 3, "keychain": 9, "output": 7, "policy_rules": 1}
 """Playbooks with hints for other engines: sound, and told how many of them have no effect."""
 
 
 HINT_WORDS = "is a hint for other engines and has no effect"
-PROMISE = b"residency: strict"
-"""Once taken, and never kept: a promise about secrets that this build refuses."""
 
 
 def test_the_corpus_is_there() -> None:
@@ -35,22 +33,10 @@ def test_the_corpus_is_there() -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
 def test_a_good_playbook_is_found_good(path: Path) -> None:
-    checked = check(path.read_bytes().replace(PROMISE, b"residency: none"))
+    checked = check(path.read_bytes())
 
     assert checked.playbook is not None
     assert [each.severity for each in checked.problems] == ["warning"] * HINTS.get(path.stem, 0)
-
-
-def test_of_good_playbooks_only_the_one_with_a_promise_that_nobody_keeps_is_refused() -> None:
-    checked = {path: check(path.read_bytes()) for path in GOOD}
-    errors = {
-        (path.stem, each.message.partition(":")[0])
-        for path, found in checked.items()
-        for each in found.problems
-        if each.severity == "error"
-    }
-
-    assert errors == {("keychain", "`residency")}
 
 
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)

@@ -154,7 +154,7 @@ KEYCHAIN_ENTRY = Record(
         "region": Key(TEXT, WITHOUT_EFFECT, hint=_ANYWHERE),
         "residency": Key(
             choice("none", "advisory", "strict"),
-            "Of other engines, without effect; `strict` is refused, as nothing keeps it.",
+            "Of other engines, without effect: nothing here keeps it.",
         ),
         "allowed_regions": Key(LIST, WITHOUT_EFFECT, hint=_ANYWHERE),
         "no_broker_fallback": Key(

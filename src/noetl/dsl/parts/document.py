@@ -119,15 +119,12 @@ def _keychain_entry(name: str, fields: Fields, problems: Problems) -> KeychainEn
 
 
 def _check_residency(fields: Fields, problems: Problems) -> None:
-    """A promise about secrets that nobody keeps is worse than none."""
+    """A promise about secrets that nobody keeps must not go unnoticed."""
     residency = fields.text("residency")
-    if residency == "strict":
-        message = "`residency: strict` is not kept: a secret is used wherever a worker runs"
-        fix = "remove it, and run workers of that region alone with their own credentials"
-        problems.error(fields.values["residency"], message, fix)
-    elif residency == "advisory":
-        message = "`residency: advisory` has no effect: a secret is used wherever a worker runs"
-        problems.warning(fields.values["residency"], message, "remove it")
+    if residency in ("strict", "advisory"):
+        message = f"`residency: {residency}` is not kept: a secret is used wherever a worker runs"
+        fix = "give workers of that region their own credentials, and remove it"
+        problems.warning(fields.values["residency"], message, fix)
 
 
 def workbook(nodes: list[Node], problems: Problems) -> dict[str, WorkbookTask]:
