@@ -76,6 +76,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     completed: bool = False
     failed: bool = False
     is_cancelled: bool = False
+    completion_inferred: bool = False  # never: clients know the name, and ends are recorded
     progress: int = 0
     duration_seconds: float | None = None
     error: str | None = None
