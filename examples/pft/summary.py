@@ -12,7 +12,17 @@ from typing import Any
 
 def summary(events: list[dict[str, Any]]) -> dict[str, Any]:
     types = Counter(event["event_type"] for event in events)
-    frames = [event["body"] for event in events if event["event_type"] == "frame.committed"]
+    # The workload's frames claim their rows in a transaction; those of other loops do not.
+    claimed = {
+        event["frame_id"]
+        for event in events
+        if event["event_type"] == "frame.started" and event["body"].get("transaction_id")
+    }
+    frames = [
+        event["body"]
+        for event in events
+        if event["event_type"] == "frame.committed" and event["frame_id"] in claimed
+    ]
     rows = [frame.get("row_count", 0) for frame in frames]
     full = [count for count in rows if count]
     engines = {

@@ -25,6 +25,10 @@ PlaceName = Annotated[str, msgspec.Meta(pattern=PLACE_PATTERN)]
 Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+_SECRET_FIELDS = (
+    *("secret_key", "api_key", "internal_key", "spark_master", "spark_conf"),
+    *("payload_url", "log_url"),  # which may hold keys, and a password
+)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +211,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        for name in ("secret_key", "api_key", "internal_key", "spark_master", "spark_conf"):
+        for name in _SECRET_FIELDS:
             shown[name] = "***" if shown[name] else shown[name]
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 

@@ -37,7 +37,8 @@ STAGES_AT_ONCE = 4
 
 def stage_engines(settings: Settings) -> StageEngines:
     """What loops may ask for. Nothing is started."""
-    if find_spec("pyspark") is None or not is_java_found(settings):
+    is_far = spark_settings(settings).is_connect  # whose server has the Java
+    if find_spec("pyspark") is None or not (is_far or is_java_found(settings)):
         return "none"
     return settings.stage_engine
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from noetl.decider.view import StageEngines, View
-from noetl.domain.playbook.loop import Collection, Loop
+from noetl.domain.playbook.loop import Collection, Cursor, Loop
 from noetl.domain.playbook.model import Playbook, Step
 from noetl.templates.errors import TemplateFailed
 
@@ -15,6 +15,7 @@ _WAITING_KINDS = frozenset({"playbook", "wait", "spark"})
 hold it."""
 
 
+DUCKDB = "duckdb"
 WAITS = "waits_for_engine"
 """In the policy of a stage whose rows are for its engine alone, and not for local workers too."""
 
@@ -37,8 +38,13 @@ def _is_for_spark(view: View, step: Step, loop: Loop, size: int) -> bool:
             "this loop asks for `engine: spark`, and there is no Spark here; install it:"
             " pip install 'noetl[spark]', with Java 17 or newer (or 'noetl[java]')"
         )
+    if loop.engine == "spark" and _uses_own_tables(step, loop):
+        raise TemplateFailed(
+            "this loop asks for `engine: spark`, and its DuckDB tables are the execution's own, in"
+            " the home of the server; give `database:` a file that every slot reaches"
+        )
     wanted = view.engine if loop.engine == "auto" else loop.engine
-    if wanted in ("local", "none") or loop.mode == "sequential" or _waits(step):
+    if wanted in ("local", "none") or _stays_here(step, loop):
         return False
     return wanted == "spark" or not isinstance(loop.over, Collection) or _is_worth_it(loop, size)
 
@@ -58,7 +64,7 @@ def will_want_spark(playbook: Playbook, engines: StageEngines) -> bool:
 
 
 def _is_sure(step: Step, loop: Loop, engines: StageEngines) -> bool:
-    if loop.mode == "sequential" or _waits(step) or loop.engine == "local":
+    if _stays_here(step, loop) or loop.engine == "local":
         return False
     is_asked = loop.engine == "spark" or engines == "spark"
     return is_asked or loop.mode == "fanout" or not isinstance(loop.over, Collection)
@@ -68,5 +74,14 @@ def _is_worth_it(loop: Loop, size: int) -> bool:
     return loop.mode == "fanout" or size >= ROWS_MIN
 
 
-def _waits(step: Step) -> bool:
-    return any(task.kind in _WAITING_KINDS for task in step.tasks)
+def _stays_here(step: Step, loop: Loop) -> bool:
+    waits = any(task.kind in _WAITING_KINDS for task in step.tasks)
+    return loop.mode == "sequential" or waits or _uses_own_tables(step, loop)
+
+
+def _uses_own_tables(step: Step, loop: Loop) -> bool:
+    """DuckDB without a named file: its tables lie in the home, where slots of Spark are not."""
+    of_tasks = [task.parameters for task in step.tasks if task.kind == DUCKDB]
+    cursor = loop.over if isinstance(loop.over, Cursor) else None
+    of_cursor = [cursor.parameters] if cursor is not None and cursor.kind == DUCKDB else []
+    return any(not given.get("database") for given in [*of_tasks, *of_cursor])

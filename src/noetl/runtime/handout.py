@@ -28,7 +28,7 @@ from noetl.kernel.ids import FrameId, StageId, StepName
 from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime import shards
-from noetl.runtime.reports import FRAME_ATTEMPTS_MAX, lease_of
+from noetl.runtime.reports import attempts_of, lease_of
 from noetl.runtime.seats import Need, Seat, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
@@ -275,7 +275,7 @@ def _given_up(work: LoopWork, frame: FrameRow) -> FrameFailed | ShardFailed:
 
 
 def _attempts_max(work: LoopWork) -> int:
-    return int(work.policy.get("max_attempts", FRAME_ATTEMPTS_MAX))
+    return attempts_of(work.policy)
 
 
 def _promise(turn: Turn, seat: Seat, work: Work) -> Promise:

@@ -1,5 +1,6 @@
 """What workers say, turned into facts; a holder that lost its claim is refused."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -35,6 +36,14 @@ counts on this much of a lease from then on."""
 
 FRAME_ATTEMPTS_MAX = 10
 """As often as a command: processes that come and go in the middle of a frame lose it, too."""
+
+FRAME_FAILURES_MAX = 3
+"""What a worker reports as failed is mostly so for the next one, too."""
+
+
+def attempts_of(policy: Mapping[str, Any], usual: int = FRAME_ATTEMPTS_MAX) -> int:
+    """Holders that a frame may have before it is given up."""
+    return int(policy.get("max_attempts", usual))
 
 
 def held_command(turn: Turn, command: CommandId, claim: int) -> CommandRow:
@@ -196,7 +205,7 @@ def abandon_frame(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> No
 
 def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed | FrameAbandoned:
     stage = turn.state.stages.get(row.stage_id)
-    attempts_max = 1 if stage is None else int(stage.frame_policy.get("max_attempts", 3))
+    attempts_max = 1 if stage is None else attempts_of(stage.frame_policy, FRAME_FAILURES_MAX)
     error = report.error or Failure(kind="unknown", message="the frame failed without a word")
     if not is_given_up(turn.state, row, attempts_max) and error.retryable:
         return _abandoned(turn, row)
@@ -218,7 +227,7 @@ def _abandoned(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> Frame
         previous_attempts=row.attempts,
         prior_lease_until=row.lease_until,
         handed_back=handed_back,
-        attempts_max=int(policy.get("max_attempts", FRAME_ATTEMPTS_MAX)),
+        attempts_max=attempts_of(policy),
     )
 
 
