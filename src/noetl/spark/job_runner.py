@@ -60,8 +60,10 @@ class SparkJobRunner:
     async def _tried(self, job: WorkJob) -> WorkAnswer:
         for tries in range(1, TRIES_MAX + 1):
             try:
-                return await self._once(job)
+                return await self._once(msgspec.structs.replace(job, tries=tries))
             except SparkDriverLost:
+                if (found := await self._manifest(parse_result_name(job.order.result))) is not None:
+                    return WorkAnswer(reference=found)  # it was all but said
                 if not job.order.is_repeatable or tries == TRIES_MAX:
                     raise
         raise AssertionError("the last try returns or raises")

@@ -31,7 +31,7 @@ SHARE_IN_ANSWER_BYTES_MAX = 32 * 1024
 
 class PartsJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a task is told. `parts` names them all: each has its partition as frame, and the
-    attempt of its task, so that two of them never write one object."""
+    number of its try among all of the session, so that two of them never write one object."""
 
     place: ObjectPlace
     parts: str
@@ -62,7 +62,8 @@ def stored(job: dict[str, Any], batches: Iterable[Any]) -> tuple[int, bytes] | N
 
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
-    attempt = 0 if context is None else context.attemptNumber()
+    # Not its attempt: that begins anew when a stage of Spark is run again.
+    attempt = 0 if context is None else context.taskAttemptId()
     told = msgspec.convert(job, PartsJob)
     said = part_of(told, batches, partition, attempt)
     return None if said is None else (partition, msgspec.json.encode(said))

@@ -145,7 +145,7 @@ def _written(frame: "DataFrame", write: SparkWrite) -> dict[str, Any]:
 
 def _parts(job: WorkJob) -> str:
     name = result_name(job.order)
-    digest = hashlib.sha256(name.uri.encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"{name.uri} {job.tries}".encode()).hexdigest()[:16]
     return parts_name(name, digest).uri
 
 

@@ -15,6 +15,7 @@ class WorkJob(msgspec.Struct, frozen=True, kw_only=True):
     order: SparkOrder
     place: ObjectPlace
     pool: str = "tools"
+    tries: int = 1  # drivers that have begun it, this one included
 
 
 class WorkAnswer(msgspec.Struct, frozen=True, kw_only=True):
