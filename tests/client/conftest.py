@@ -12,7 +12,7 @@ from tests.api.running import Api, running_api
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(home=str(tmp_path / "home"), worker_slots=8)
+    return Settings(home=str(tmp_path / "home"), worker_slots=8, drain_seconds=0)
 
 
 @pytest.fixture

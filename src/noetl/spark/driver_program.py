@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CANCEL_AGAIN_SECONDS = 0.25
 REASON_LENGTH_MAX = 2_000
 STOP_SECONDS_MAX = 30.0
-"""Code that goes on for so long after it was stopped ends the driver, and all that runs in it."""
+"""A job that goes on for so long after it was stopped ends the driver, and all that runs in it."""
 
 _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"(noetl\.[\w.]+|[\w.]*(Error|Exception|Refused|Invalid)): ")
@@ -199,7 +199,7 @@ class DriverProgram:
             self._control.cancel(request.tag, request.session_id)
             running.stop()
             left -= CANCEL_AGAIN_SECONDS
-            if running.code is not None and left < 0:
+            if left < 0:
                 sys.stderr.write(f"{request.tag} does not stop\n")
                 self.end()
         return messages.Cancelled(request=request.request)
