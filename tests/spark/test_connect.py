@@ -11,6 +11,7 @@ import msgspec
 import psutil
 import pytest
 
+import noetl
 from noetl.kernel.errors import (
     SparkDriverLost,
     SparkJobCancelled,
@@ -89,7 +90,8 @@ async def test_slots_run_with_the_code_that_was_shipped(
     async with client_of(server, java) as driver:
         said = await (await driver.submit(job("shipped", "surroundings"))).wait()
         places = [Path(msgspec.json.decode(each.summary)["noetl"]) for each in said]
-        assert {place.parents[1].suffix for place in places} == {".zip"}
+        assert {place.parents[1].name.split("-")[0] for place in places} == {"noetl"}
+        assert Path(noetl.__file__) not in places
 
         again = await (await driver.submit(job("again", "fail_once"))).wait()
         assert [each.incarnation for each in again] == [1, 1]
