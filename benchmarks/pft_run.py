@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,6 +23,7 @@ from noetl.domain.events import FrameCommitted, FrameDispatched, FrameStarted
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.starting import StartRequest
+from noetl.servers.postgres import login_of
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from noetl.wire.codec import open_stored
@@ -100,16 +100,8 @@ def _used(setting: PftSetting) -> tuple[float, float, float, float]:
 
 
 async def _prepare(engine: Engine, dsn: str) -> None:
-    login = urlsplit(dsn)
-    data = {
-        "db_host": login.hostname,
-        "db_port": str(login.port),
-        "db_user": login.username,
-        "db_password": login.password,
-        "db_name": login.path.lstrip("/"),
-    }
     scope = engine.settings.scope
-    credential = NewCredential(name=CREDENTIAL, type="postgres", data=data)
+    credential = NewCredential(name=CREDENTIAL, type="postgres", data=login_of(dsn))
     await engine.platform.credentials.put(scope, credential)
     await engine.playbooks.register(scope, PLAYBOOK.read_text())
 

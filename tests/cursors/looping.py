@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.settings import Settings
@@ -15,6 +14,7 @@ from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.endings import Ending
 from noetl.runtime.starting import StartRequest
+from noetl.servers.postgres import login_of
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from noetl.wire.codec import open_stored
@@ -98,15 +98,7 @@ def duckdb_dialect(folder: Path) -> Dialect:
 
 
 def postgres_dialect(dsn: str) -> Dialect:
-    login = urlsplit(dsn)
-    data = {
-        "db_host": login.hostname,
-        "db_port": str(login.port),
-        "db_user": login.username,
-        "db_password": login.password,
-        "db_name": login.path.lstrip("/"),
-    }
-    credential = NewCredential(name="work", type="postgres", data=data)
+    credential = NewCredential(name="work", type="postgres", data=login_of(dsn))
     return Dialect({"kind": "postgres", "auth": "work"}, _SKIP_LOCKED, [credential])
 
 

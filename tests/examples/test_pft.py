@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +13,7 @@ from noetl.bootstrap.engine import open_engine
 from noetl.bootstrap.settings import Settings
 from noetl.domain.credential import NewCredential
 from noetl.runtime.starting import StartRequest
+from noetl.servers.postgres import login_of
 from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from tests.examples.test_examples import EXAMPLES, run
@@ -73,17 +73,9 @@ def test_pft_on_postgres(tmp_path: Path, pft_api: str, postgres_dsn: str) -> Non
 
 
 async def _on_postgres(home: Path, api: str, dsn: str) -> object:
-    login = urlsplit(dsn)
-    data = {
-        "db_host": login.hostname,
-        "db_port": str(login.port),
-        "db_user": login.username,
-        "db_password": login.password,
-        "db_name": login.path.lstrip("/"),
-    }
     async with open_engine(Settings(home=str(home), stage_engine="local")) as engine:
         scope = engine.settings.scope
-        credential = NewCredential(name="pft_postgres", type="postgres", data=data)
+        credential = NewCredential(name="pft_postgres", type="postgres", data=login_of(dsn))
         await engine.platform.credentials.put(scope, credential)
         text = (PFT / "pft_postgres.yaml").read_text()
         path = (await engine.playbooks.register(scope, text)).entry.path

@@ -99,5 +99,4 @@ class FrameCommit(
 class FrameDone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ok: bool
     next_action: NextAction
-    terminal_event_id: EventId | None = None  # None: the frame failed and goes out again
     frames: tuple[LentFrame, ...] = ()

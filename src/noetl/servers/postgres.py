@@ -14,6 +14,7 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from noetl.kernel.errors import ServerFailed
 from noetl.servers.process import LOOPBACK, ChildProcess, Program, free_ports
@@ -30,6 +31,18 @@ DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 _NOBODY = 65534
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _STATUS_LINE = 7  # of postmaster.pid, counted from 0
+
+
+def login_of(dsn: str) -> dict[str, str]:
+    """The address of a database as a credential of kind `postgres` has it."""
+    parts = urlsplit(dsn)
+    return {
+        "db_host": parts.hostname or "",
+        "db_port": str(parts.port),
+        "db_user": parts.username or "",
+        "db_password": parts.password or "",
+        "db_name": parts.path.lstrip("/"),
+    }
 
 
 class PostgresServer(Server):

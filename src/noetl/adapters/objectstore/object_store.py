@@ -32,7 +32,6 @@ from noetl.ports.object_store import (
 
 PART_BYTES = 8 * 1024 * 1024
 PARTS_AT_ONCE_MAX = 4  # with one that fills up: well below IN_FLIGHT_BYTES_MAX
-PARTS_MAX = 10_000  # of one upload to S3, which makes objects of up to 80 GB
 
 _Mode = Literal["create", "overwrite"]
 

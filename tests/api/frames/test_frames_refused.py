@@ -1,34 +1,15 @@
 """What a worker by frames is refused: what it lost, what is over, what makes no sense."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from noetl.bootstrap.settings import Settings
 from noetl.kernel.ids import ExecutionId, StageId
 from noetl.kernel.instant import plus
 from noetl.kernel.stage_token import StageGrant, stage_token
-from tests.api.foreign import Foreign, events_of, stage_of, start
-from tests.api.running import Api, running_api
-
-
-@pytest.fixture
-async def api(settings: Settings) -> AsyncIterator[Api]:
-    """Nobody works here but whom the test brings."""
-    async with running_api(settings, has_worker=False) as running:
-        yield running
-
-
-@pytest.fixture
-def anna(api: Api) -> Foreign:
-    return Foreign(api, "anna")
-
-
-@pytest.fixture
-def bert(api: Api) -> Foreign:
-    return Foreign(api, "bert")
+from tests.api.frames.foreign import Foreign, events_of, stage_of, start
+from tests.api.running import Api
 
 
 async def test_a_late_commit_is_refused_while_another_holds_the_frame_and_after_its_end(

@@ -1,30 +1,10 @@
 """A worker of another make claims frames over HTTP, keeps them and commits them."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from noetl.bootstrap.settings import Settings
-from tests.api.foreign import FANOUT, LOOP, Foreign, events_of, frames_of, stage_of, start
+from tests.api.frames.foreign import FANOUT, LOOP, Foreign, events_of, frames_of, stage_of, start
 from tests.api.running import Api, running_api
-
-
-@pytest.fixture
-async def api(settings: Settings) -> AsyncIterator[Api]:
-    """Nobody works here but whom the test brings."""
-    async with running_api(settings, has_worker=False) as running:
-        yield running
-
-
-@pytest.fixture
-def anna(api: Api) -> Foreign:
-    return Foreign(api, "anna")
-
-
-@pytest.fixture
-def bert(api: Api) -> Foreign:
-    return Foreign(api, "bert")
 
 
 async def test_a_foreign_worker_works_through_a_stage(api: Api, anna: Foreign) -> None:
