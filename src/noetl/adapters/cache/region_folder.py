@@ -108,6 +108,11 @@ class RegionFolder:
             os.ftruncate(descriptor, size)
         return Room(descriptor, part, evicted)
 
+    def publish(self, part: Path, name: str) -> None:
+        """Under its name others find it. Whoever counts meanwhile would see both names or none."""
+        with locked(self._lock_path):
+            part.rename(self._folder / name)
+
     def sweep(self, now_micros: int, grace_seconds: float) -> int:
         """Remove what nobody may read any more, and what dead processes left behind."""
         idle_micros = round(grace_seconds * _MICROS_PER_SECOND)

@@ -158,7 +158,7 @@ class SharedMemoryResultCache:
         try:
             _write(room.descriptor, offering.view, region.data_offset)
             self._touch(room.descriptor)
-            room.part.rename(self._options.folder / name)
+            self._folder.publish(room.part, name)
         except OSError:
             room.part.unlink(missing_ok=True)
             raise
