@@ -60,7 +60,7 @@ fix: setup ## Format, apply safe lint fixes, renew the map of rooms and the refe
 
 .PHONY: test
 test: check ## Everything CI runs: setup, check, the whole suite (JOBS=3 files at a time)
-	.venv/bin/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	@bash scripts/test.sh $(JOBS)
 
 .PHONY: test-unit
 test-unit: setup ## The fast tests: no server, no process
