@@ -28,9 +28,9 @@ from noetl.domain.events import (
     StageOpened,
 )
 from noetl.domain.execution.rows import StageRow
-from noetl.domain.execution.state import LoopWork
+from noetl.domain.execution.state import ExecutionState, LoopWork
 from noetl.domain.log import SealedEvent
-from noetl.kernel.errors import NoETLError
+from noetl.kernel.errors import NoETLError, StageOver
 from noetl.kernel.ids import ExecutionId, LoopId, StageId
 from noetl.kernel.scope import Scope
 from noetl.ports.slot_source import EngineJob, SlotSource, StageOrder
@@ -238,9 +238,9 @@ class StageSlots:
     async def _find(self, execution: ExecutionId, stage_id: StageId) -> _Found | None:
         """None: the stage hands out nothing any more."""
         running = await self._coordinator.load(execution)
-        stage = running.state.stages.get(stage_id)
-        if stage is None or running.state.execution.status != "RUNNING":
+        if not _hands_out(running.state, stage_id):
             return None
+        stage = running.state.stages[stage_id]
         work = running.state.loop_work[stage.loop_id or LoopId("")]
         return _Found(running.source.scope, stage, work)
 
@@ -251,6 +251,7 @@ class StageSlots:
                 await self._source.withdraw(msgspec.convert(work.job, EngineJob))
 
     async def _announce(self, execution: ExecutionId, stage_id: StageId, job: EngineJob) -> None:
+        """Raises StageOver: an engine takes seconds to start, and the stage may be over by then."""
         event = StageEngine(
             engine=job.engine,
             session_id=job.session_id,
@@ -261,10 +262,15 @@ class StageSlots:
         self._jobs[stage_id] = job
 
         def wish(turn: Turn) -> None:
-            if stage_id in turn.state.stages:
-                turn.add(Decided(event=event, stage_id=stage_id))
+            if not _hands_out(turn.state, stage_id):
+                raise StageOver(stage_id)
+            turn.add(Decided(event=event, stage_id=stage_id))
 
         await self._coordinator.submit(execution, wish)
+
+
+def _hands_out(state: ExecutionState, stage_id: StageId) -> bool:
+    return stage_id in state.stages and state.execution.status == "RUNNING"
 
 
 def slots_for(work: LoopWork, slots_max: int) -> int:

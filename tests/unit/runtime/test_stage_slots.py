@@ -12,6 +12,7 @@ from noetl.domain.work import FrameWork, StageServed, WorkerIdentity, heartbeat_
 from noetl.kernel.errors import NoETLError, SparkDriverLost, SparkStartFailed
 from noetl.kernel.ids import ExecutionId, LoopId, StepName, WorkerId
 from noetl.ports.slot_source import Announce, EngineJob, StageOrder
+from noetl.runtime.control import cancel_tree
 from noetl.runtime.slots_draining import drain_slots
 from noetl.runtime.stage_slots import (
     LOST_MAX,
@@ -44,6 +45,9 @@ class Source:
         self.orders: list[StageOrder] = []
         self.warmed = 0
         self.fails: NoETLError | None = None  # instead of starting
+        self.is_up = asyncio.Event()
+        self.is_up.set()
+        self.jobs = 0  # that were started
         self._ends: asyncio.Future[None] | None = None
 
     async def provide(self, order: StageOrder, announce: Announce) -> None:
@@ -51,7 +55,9 @@ class Source:
         self._ends = asyncio.get_running_loop().create_future()
         if self.fails is not None:
             raise self.fails
+        await self.is_up.wait()
         await announce(EngineJob(engine="spark", session_id="s", tag="t", slots=order.slots))
+        self.jobs += 1
         await self._ends
 
     def lose(self, error: NoETLError) -> None:
@@ -238,3 +244,18 @@ async def test_what_slots_of_a_process_that_stops_have_not_ended_is_handed_back(
     (back,) = await stage.scene.of(execution, "frame.abandoned")
     assert back.handed_back
     assert await said_to(stage.scene.report(ended(work, stage.slot()))) == "lost"
+
+
+async def test_no_job_is_started_for_a_stage_that_was_cancelled_while_its_engine_came_up(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.source.is_up.clear()
+    execution = await stage.start(ASKED)
+    await cancel_tree(stage.scene.coordinator, execution, "not needed")
+    stage.source.is_up.set()
+    await stage.settle()
+
+    assert len(stage.source.orders) == 1
+    assert stage.source.jobs == 0
+    assert await stage.scene.of(execution, "stage.engine") == []
+    assert caplog.text == ""
