@@ -20,7 +20,7 @@ from noetl.bootstrap.platform import Platform, open_platform
 from noetl.bootstrap.results import keep_swept
 from noetl.bootstrap.settings import Settings, child_environment, template_environment
 from noetl.bootstrap.spark import results_place
-from noetl.bootstrap.stages import shared_driver, stage_engines, stage_slots
+from noetl.bootstrap.stages import shared_driver, slots_of_a_stage, stage_engines, stage_slots
 from noetl.bootstrap.sweeping import Kept, KeptInFolder, sweep
 from noetl.bootstrap.telemetry import open_telemetry, traced
 from noetl.domain.log import SealedEvent
@@ -138,6 +138,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
             processors=settings.processors,
             visits_max=settings.visits_max,
             engine=stage_engines(settings),
+            engine_slots=slots_of_a_stage(settings),
             terms=terms,
             telemetry=telemetry,
             snapshots=platform.snapshots,

@@ -43,6 +43,11 @@ def stage_engines(settings: Settings) -> StageEngines:
     return settings.stage_engine
 
 
+def slots_of_a_stage(settings: Settings) -> int:
+    """The most that one may have; how many it asks for follows from its `max_in_flight`."""
+    return settings.spark_slots or settings.processors
+
+
 @asynccontextmanager
 async def stage_slots(engine: "Engine") -> AsyncIterator[StageSlots]:
     """Slots for the stages of an engine. Spark starts with the first stage that wants it."""
@@ -54,7 +59,7 @@ async def stage_slots(engine: "Engine") -> AsyncIterator[StageSlots]:
             return msgspec.msgpack.encode(await door.task_for(order))
 
         source = SparkSlotSource(engine.spark, FUNCTION, argument)
-        slots = StageSlots(engine.coordinator, source, settings.spark_slots or settings.processors)
+        slots = StageSlots(engine.coordinator, source, slots_of_a_stage(settings))
         stack.push_async_callback(slots.close)
         yield slots
 
@@ -69,7 +74,7 @@ def slot_settings(settings: Settings) -> SparkSettings:
     chosen = spark_settings(settings)
     if chosen.master:
         return chosen
-    tasks = STAGES_AT_ONCE * (settings.spark_slots or settings.processors)
+    tasks = STAGES_AT_ONCE * slots_of_a_stage(settings)
     return msgspec.structs.replace(chosen, master=f"local[{tasks},{TASK_TRIES_MAX}]")
 
 

@@ -45,18 +45,19 @@ def policy_of(view: View, step: Step, loop: Loop, bindings: Bindings, size: int)
     }
     failure = step.policy.failure
     engine = engine_policy(view, step, loop, size)
+    slots = view.engine_slots if engine else view.processors
     is_busy = any(task.kind in _BUSY_KINDS for task in step.tasks)
     if loop.mode == "sequential":
         policy |= {"max_in_flight": 1, "row_concurrency": 1}
     elif loop.mode == "cursor":
-        defaults = {"max_in_flight": view.processors, "max_rows": 1, "row_concurrency": 1}
+        defaults = {"max_in_flight": slots, "max_rows": 1, "row_concurrency": 1}
         policy, failure = {**defaults, **policy}, _failure_of_cursor(step)
         if not step.policy.is_failure_given:
             policy[NEEDS_A_ROW] = True
     elif engine and loop.mode == "parallel":
-        policy = _for_slots(policy, view.processors, 1 if is_busy else ROWS_PER_SLOT)
+        policy = _for_slots(policy, slots, 1 if is_busy else ROWS_PER_SLOT)
     elif "max_in_flight" not in policy:
-        policy["max_in_flight"] = view.processors * (1 if is_busy else WAITING_ROWS_A_SLOT)
+        policy["max_in_flight"] = slots * (1 if is_busy else WAITING_ROWS_A_SLOT)
     if loop.mode == "fanout":
         policy |= fanout_policy(loop.fanout, bindings)
     return {"failure": failure, **policy, **engine, "process": frame.process}

@@ -44,6 +44,7 @@ class View:
     state: ExecutionState
     processors: int = 2  # what CPU-bound rows may use at once
     engine: StageEngines = "local"
+    engine_slots: int = 2  # that an engine has for one stage
     attempts_max: int = 10  # holders of one command before it fails
     visits_max: int = VISITS_MAX  # of one step, before the execution is taken for an endless one
     fetched: Fetched = field(default_factory=dict)

@@ -60,6 +60,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     producer: str = "noetl://coordinator"
     processors: int = 2
     engine: StageEngines = "local"
+    engine_slots: int = 2
     terms: LeaseTerms = LeaseTerms()
     visits_max: int = VISITS_MAX  # of one step in one execution
     telemetry: Telemetry = NoTelemetry()
@@ -185,6 +186,7 @@ class Coordinator:
             state=running.state,
             processors=self.held.processors,
             engine=self.held.engine,
+            engine_slots=self.held.engine_slots,
             attempts_max=self.held.terms.attempts_max,
             visits_max=self.held.visits_max,
         )

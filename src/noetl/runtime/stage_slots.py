@@ -274,7 +274,7 @@ def _hands_out(state: ExecutionState, stage_id: StageId) -> bool:
 
 
 def slots_for(work: LoopWork, slots_max: int) -> int:
-    """As many as there are processors for, and no more than frames may be out at once."""
+    """As many as the engine has for one stage, and no more than frames may be out at once."""
     return max(1, min(slots_max, frames_at_once(work)))
 
 

@@ -33,9 +33,12 @@ workflow:
     loop: {in: "{{ range(4) | list }}", iterator: x, engine: ENGINE, spec: {mode: MODE}}
     tool: {kind: noop}
 """
-PROCESSORS = 2
+SLOTS = 6  # of an engine for one stage; the machine of a scene has two processors
 ASKED = LOOP.replace("ENGINE", "spark").replace("MODE", "parallel")
 CHOSEN = LOOP.replace("ENGINE", "auto").replace("MODE", "fanout")
+CURSOR = CHOSEN.replace("fanout", "cursor").replace(
+    'in: "{{ range(4) | list }}"', "cursor: {kind: sqlite, database: all.db, claim: SELECT 1}"
+)
 
 
 class Source:
@@ -81,9 +84,11 @@ class Stage:
     def __init__(self, engines: StageEngines = "auto") -> None:
         self.scene = Scene()
         coordinator = self.scene.coordinator
-        coordinator.held = msgspec.structs.replace(coordinator.held, engine=engines)
+        coordinator.held = msgspec.structs.replace(
+            coordinator.held, engine=engines, engine_slots=SLOTS
+        )
         self.source = Source()
-        self.slots = StageSlots(coordinator, self.source, 2)
+        self.slots = StageSlots(coordinator, self.source, SLOTS)
 
     async def start(self, text: str) -> ExecutionId:
         execution = await self.scene.start(text)
@@ -123,7 +128,7 @@ async def test_rows_of_a_loop_that_asks_for_an_engine_wait_for_its_slots(stage: 
 
 @pytest.mark.parametrize(
     ("kind", "rows", "in_flight"),
-    [("noop", 16, 16 * PROCESSORS), ("python, code: x = 1", 1, PROCESSORS)],
+    [("noop", 16, 16 * SLOTS), ("python, code: x = 1", 1, SLOTS)],
 )
 async def test_every_slot_has_a_frame_and_as_many_rows_as_it_is_good_for(
     stage: Stage, kind: str, rows: int, in_flight: int
@@ -134,6 +139,16 @@ async def test_every_slot_has_a_frame_and_as_many_rows_as_it_is_good_for(
     assert work.policy["engine"] == "spark"
     assert work.policy["row_concurrency"] == rows
     assert work.policy["max_in_flight"] == in_flight
+    assert stage.source.orders[-1].slots == SLOTS
+
+
+@pytest.mark.parametrize(("said", "slots"), [("", SLOTS), (", max_in_flight: 3", 3)])
+@pytest.mark.parametrize(("text", "mode"), [(CHOSEN, "fanout"), (CURSOR, "cursor")])
+async def test_a_stage_has_the_slots_of_its_engine_unless_its_author_wants_fewer(
+    stage: Stage, text: str, mode: str, said: str, slots: int
+) -> None:
+    await stage.start(text.replace(f"mode: {mode}", f"mode: {mode}{said}"))
+    assert stage.source.orders[-1].slots == slots
 
 
 async def test_the_setting_asks_for_all_loops() -> None:
