@@ -1,13 +1,18 @@
 """The API that the PFT playbooks read: facilities, patients, and their records page by page.
 
-    python examples/pft/api_server.py [port] [delay in milliseconds]
+    python examples/pft/api_server.py [port] [delay in milliseconds] [--faults N]
+
+With `--faults N` every Nth request is refused: 429, and Retry-After says when to ask again.
+`/faults` counts what was asked and what was refused; it is not counted itself.
 
 Everything it says is computed from the ids in the path, so any process of it tells the same story
 and `counts.py` knows what a complete harvest must hold. It speaks just enough HTTP to be faster
 than whoever asks: one asyncio protocol, no framework, answers put together as bytes.
 """
 
+import argparse
 import asyncio
+import json
 import re
 import sys
 from collections import OrderedDict
@@ -16,6 +21,7 @@ from counts import (  # type: ignore[import-not-found]  # beside this file, when
     DOMAINS,
     page_count,
     record_count,
+    totals,
 )
 
 PORT = 8764
@@ -25,6 +31,7 @@ _PAGE = re.compile(rb"(?:^|&)page=(\d+)")
 _RECORDS = re.compile(rb"/patients/(\d+)/(\w+)$")
 _DETAIL = re.compile(rb"/mds/(\d+)-(\d+)$")
 _PATIENTS = re.compile(rb"/facilities/(\d+)/patients/(\d+)$")
+_TOTALS = re.compile(rb"/totals/(\d+)/(\d+)$")
 _END_OF_HEAD = b"\r\n\r\n"
 
 
@@ -37,6 +44,8 @@ def answer_to(path: bytes, query: bytes) -> bytes | None:
         return _detail(int(found[1]), int(found[2]))
     if found := _PATIENTS.search(path):
         return _patients(int(found[1]), int(found[2]))
+    if found := _TOTALS.search(path):
+        return json.dumps(totals(int(found[1]), int(found[2]))).encode()
     return b'{"status":"ok"}' if path == b"/health" else None
 
 
@@ -70,7 +79,8 @@ def _patients(facility: int, count: int) -> bytes:
 class Api(asyncio.Protocol):
     """Keep-alive and pipelined requests; the answers leave in the order of the questions."""
 
-    def __init__(self, delay: float) -> None:
+    def __init__(self, answers: "Answers", delay: float) -> None:
+        self._answers = answers
         self._delay = delay
         self._received = b""
         self._transport: asyncio.Transport | None = None
@@ -83,7 +93,7 @@ class Api(asyncio.Protocol):
         self._received += data
         while _END_OF_HEAD in self._received:
             head, _, self._received = self._received.partition(_END_OF_HEAD)
-            answer = _ANSWERS.to(head)
+            answer = self._answers.to(head)
             if self._delay:
                 asyncio.get_running_loop().call_later(self._delay, self._send, answer)
             else:
@@ -112,6 +122,22 @@ class Answers:
         return answer
 
 
+class FaultyAnswers(Answers):
+    """Refuses every Nth request, whoever asks: how many are refused is known beforehand."""
+
+    def __init__(self, faults: int) -> None:
+        super().__init__()
+        self._faults = faults
+        self._asked = 0
+
+    def to(self, head: bytes) -> bytes:
+        if head.startswith(b"GET /faults "):
+            refused = self._asked // self._faults
+            return _response(b"200 OK", b'{"asked":%d,"refused":%d}' % (self._asked, refused))
+        self._asked += 1
+        return super().to(head) if self._asked % self._faults else _REFUSED
+
+
 def _http(request: "re.Match[bytes] | None") -> bytes:
     if request is None:
         return _response(b"405 Method Not Allowed", b'{"error":"this API is read with GET"}')
@@ -121,27 +147,38 @@ def _http(request: "re.Match[bytes] | None") -> bytes:
     return _response(b"200 OK", body)
 
 
-def _response(status: bytes, body: bytes) -> bytes:
-    head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-    return head % (status, len(body)) + body
+def _response(status: bytes, body: bytes, more: bytes = b"") -> bytes:
+    head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n"
+    return head % (status, len(body), more) + body
 
 
-_ANSWERS = Answers()
+_REFUSED = _response(
+    b"429 Too Many Requests", b'{"error":"too many requests"}', b"Retry-After: 1\r\n"
+)
 
 
-async def serve(port: int, delay: float) -> None:
+async def serve(port: int, delay: float, faults: int) -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Api(delay), "127.0.0.1", port, backlog=1_024)
+    answers = FaultyAnswers(faults) if faults else Answers()
+    server = await loop.create_server(lambda: Api(answers, delay), "127.0.0.1", port, backlog=1_024)
     address = server.sockets[0].getsockname()
     print(f"listening on http://{address[0]}:{address[1]}", flush=True)
     await server.serve_forever()
 
 
-if __name__ == "__main__":
-    chosen = [int(argument) for argument in sys.argv[1:]]
-    port = chosen[0] if chosen else PORT
-    delay_ms = chosen[1] if len(chosen) > 1 else 0
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("port", type=int, nargs="?", default=PORT)
+    parser.add_argument("delay", type=int, nargs="?", default=0, help="milliseconds per answer")
+    parser.add_argument("--faults", type=int, default=0, metavar="N", help="refuse every Nth")
+    given = parser.parse_args()
     try:
-        asyncio.run(serve(port, delay_ms / 1000))
+        asyncio.run(serve(given.port, given.delay / 1000, given.faults))
     except KeyboardInterrupt:
         sys.exit(0)
+    except OSError as error:
+        sys.exit(f"cannot listen on port {given.port}: {error.strerror}; name another one")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What the PFT API holds, as arithmetic: the server answers by it, the validator counts by it."""
+"""What the PFT API holds, as arithmetic: the server answers by it, pages and totals alike."""
 
 DOMAINS: dict[str, tuple[int, int]] = {
     "assessments": (2, 4),
@@ -55,3 +55,27 @@ def request_count(facilities: int, patients: int) -> int:
         for patient in patients_of(facility, patients)
     )
     return pages + mds_count(facilities, patients)
+
+
+def totals(facilities: int, patients: int) -> dict[str, list[dict[str, object]]]:
+    """What a complete harvest holds, row by row as a database counts it."""
+    harvested = {facility: patients_of(facility, patients) for facility in range(1, facilities + 1)}
+    records: list[dict[str, object]] = [
+        {
+            "facility_id": facility,
+            "data_type": domain,
+            "patients": patients,
+            "pages": sum(page_count(domain, patient) for patient in ids),
+            "records": sum(record_count(domain, patient) for patient in ids),
+        }
+        for facility, ids in harvested.items()
+        for domain in sorted(DOMAINS)
+    ]
+    details: list[dict[str, object]] = [
+        {
+            "facility_id": facility,
+            "details": sum(record_count("assessments", patient) for patient in ids),
+        }
+        for facility, ids in harvested.items()
+    ]
+    return {"records": records, "details": details}

@@ -1,10 +1,13 @@
 """The PFT playbooks harvest everything that the API holds, and nothing twice."""
 
 import asyncio
+import json
 import sqlite3
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,18 +26,24 @@ PATIENTS = 20
 DOMAIN_ROWS = 5 * PATIENTS
 MDS_DETAILS = 428
 PAGES = 204
+LISTS = 2
+"""Requests that no row makes: the patients of the facility, and what a harvest must hold."""
 RUN_SECONDS_MAX = 120.0
+
+
+@contextmanager
+def api(*options: str) -> Iterator[str]:
+    command = [sys.executable, str(PFT / "api_server.py"), "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().removeprefix("listening on ").strip()
+        server.kill()
 
 
 @pytest.fixture(scope="module")
 def pft_api() -> Iterator[str]:
-    command = [sys.executable, str(PFT / "api_server.py"), "0"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    yield server.stdout.readline().removeprefix("listening on ").strip()
-    server.kill()
-    server.wait()
-    server.stdout.close()
+    with api() as address:
+        yield address
 
 
 def test_pft_on_sqlite(tmp_path: Path, pft_api: str) -> None:
@@ -54,6 +63,32 @@ def test_pft_page_by_page(tmp_path: Path, pft_api: str) -> None:
     with sqlite3.connect(tmp_path / "pages.db") as database:
         (last,) = database.execute("SELECT max(page) FROM pft_pages").fetchone()
     assert last == 4  # no first page knows of it
+
+
+@pytest.mark.parametrize(
+    ("playbook", "requests"),
+    [("pft_sqlite", PAGES + MDS_DETAILS), ("pft_continuation", PAGES)],
+)
+def test_an_api_that_refuses_requests_costs_tries_and_no_rows(
+    tmp_path: Path, playbook: str, requests: int
+) -> None:
+    """Every answer came once: what was asked more often is what was refused."""
+    with api("--faults", "20") as address:
+        answer = run(tmp_path, f"{PFT}/{playbook}.yaml", "--set", f"api={address}")
+        with urllib.request.urlopen(f"{address}/faults") as told:
+            counted = json.load(told)
+    assert (answer["result"]["status"], answer["result"]["wrong"]) == ("ok", [])
+    assert counted["refused"] >= requests // 20
+    assert counted["asked"] - counted["refused"] == requests + LISTS
+
+
+def test_a_harvest_that_lacks_something_fails_and_says_what(tmp_path: Path, pft_api: str) -> None:
+    saved = "UPDATE pft_mds_work SET status = 'done' WHERE id = :id;"
+    lost = "DELETE FROM pft_records WHERE patient_id = 100007 AND data_type = 'conditions';"
+    text = (PFT / "pft_sqlite.yaml").read_text().replace(saved, f"{saved} {lost}")
+    (tmp_path / "lossy.yaml").write_text(text)
+    answer = run(tmp_path, "lossy.yaml", "--set", f"api={pft_api}", exit_code=1)
+    assert "'conditions', 'patients': 19" in answer["error"]["message"]
 
 
 def test_the_size_of_a_run_is_what_was_asked_for(tmp_path: Path, pft_api: str) -> None:
