@@ -17,7 +17,8 @@ def next_window(work: LoopWork) -> Window | None:
     """The rows of the next frame, or None when all that may be out is out.
 
     A frame of a cursor has none before it has claimed some; while one that is out may leave more
-    work behind, and there is none otherwise, nobody is sent to look.
+    work behind, and there is none otherwise, nobody is sent to look. After a claim that found
+    nothing one frame looks for all of them, until it finds something.
     """
     if work.stage_id is None or is_halted(work) or len(work.out) >= frames_at_once(work):
         return None
@@ -25,9 +26,13 @@ def next_window(work: LoopWork) -> Window | None:
     if again:
         return min(again, key=lambda window: window.first)
     if work.mode == "cursor":
-        return Window(work.next_index, 0) if may_claim(work) else None
+        return Window(work.next_index, 0) if may_claim(work) and not _is_looked_for(work) else None
     left = work.total - work.next_index
     return Window(work.next_index, _next_rows(work, left)) if left > 0 else None
+
+
+def _is_looked_for(work: LoopWork) -> bool:
+    return work.cursor.is_low and any(window.rows == 0 for window in work.out.values())
 
 
 def _next_rows(work: LoopWork, left: int) -> int:

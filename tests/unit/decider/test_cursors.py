@@ -82,6 +82,33 @@ def test_two_claims_side_by_side_that_find_nothing_end_the_loop_once() -> None:
     assert len(told.of("loop.done")) == 1
 
 
+def test_after_an_empty_claim_one_frame_looks_for_all_of_them() -> None:
+    told = CursorStory(", max_in_flight: 4")
+    busy = [told.dispatch() for _ in range(4)]
+    for frame in busy:
+        told.start(frame, ["a"])
+    for frame in busy:
+        told.commit_rows(frame, ["a"])
+        empty = told.dispatch()
+        assert not told.may_claim
+        told.come_back_empty(empty)
+    assert told.of("loop.done")
+    assert len([event for event in told.of("frame.committed") if event.row_count == 0]) == 4
+
+
+def test_whoever_looks_and_finds_something_calls_the_others_in_again() -> None:
+    told = CursorStory(", max_in_flight: 3")
+    busy = told.dispatch()
+    told.start(busy, ["a"])
+    told.come_back_empty(told.dispatch())
+    told.commit_rows(busy, ["a"])
+    page = told.dispatch()
+    assert not told.may_claim
+    told.start(page, ["a, page 2"])
+    assert told.dispatch() != told.dispatch()
+    assert not told.may_claim, "three are out"
+
+
 def test_a_claim_that_was_undone_leaves_its_rows_to_later_claims() -> None:
     told = CursorStory(TWO_SLOTS)
     undone = told.dispatch()

@@ -15,6 +15,7 @@ def claimed(work: LoopWork, frame_id: FrameId, window: Window, event: FrameStart
     """The rows are the loop's from now on, unless it turns out that the claim was undone."""
     if frame_id not in work.out or event.transaction_id is None:
         return
+    work.cursor.is_low = False
     work.out[frame_id] = window
     work.total += window.rows
     work.next_index = max(work.next_index, window.first + window.rows)
@@ -33,6 +34,7 @@ def ended(work: LoopWork, frame_id: FrameId, window: Window, rows_done: int) -> 
     began = cursor.began.pop(frame_id, None)
     cursor.claimed.pop(frame_id, None)
     if window.rows == 0:
+        cursor.is_low = True
         cursor.is_dry = cursor.is_dry or began == cursor.filled
         return
     cursor.filled += 1

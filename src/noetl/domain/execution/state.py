@@ -128,6 +128,7 @@ class CursorWork(msgspec.Struct, kw_only=True):
     began: dict[FrameId, int] = msgspec.field(default_factory=dict)  # `filled` at their dispatch
     filled: int = 0  # frames that came back and had claimed rows
     is_dry: bool = False  # a claim that began after the last of them found no rows
+    is_low: bool = False  # the last claim that is known found no rows: one looks for all
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True):
