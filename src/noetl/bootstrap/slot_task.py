@@ -14,6 +14,7 @@ class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: ExecutionId
     settings: Settings
     serve_seconds: float  # after that it ends what it works on and leaves
+    silent_seconds_max: float  # after that without an answer it leaves, whatever it works on
     frames_at_once: int = 1
     base: str  # what relative paths in playbooks are relative to
 

@@ -7,26 +7,29 @@ task: what is slow to open, and the process for code of playbooks, stays for the
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
 from noetl.adapters.system.chance import new_uuid
+from noetl.adapters.system.clock import SystemClock
 from noetl.bootstrap import collector
 from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
 from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.slot_line import SlotLine
 from noetl.bootstrap.slot_task import SlotTask
 from noetl.client.connection import Connection
-from noetl.client.line import Line
 from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.ids import StageId, WorkerId
 from noetl.runtime.worker import Worker
 from noetl.spark.slots import Slot
+
+Waiting = Coroutine[Any, Any, None]
 
 
 class SlotDone(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,25 +117,37 @@ def run_slot(slot: Slot, argument: bytes) -> bytes:
 
 
 async def _serve(slot: Slot, task: SlotTask, far: FarTools) -> SlotDone:
-    connection = Connection(task.server_url, task.token, Line(task.server_url))
+    clock = SystemClock()
+    line = SlotLine(task.server_url, clock)
+    connection = Connection(task.server_url, task.token, line)
     try:
         worker = Worker(_identity(slot, task, far.tools.kinds), far.services(connection))
         collector.settle()
-        await _worked(worker, task.serve_seconds)
+        leaving = clock.sleep(task.serve_seconds)
+        await _worked(worker, leaving, line.until_silent(task.silent_seconds_max))
     finally:
         await connection.close()
     return SlotDone(reported=worker.counts.reported, lost=worker.counts.lost)
 
 
-async def _worked(worker: Worker, seconds: float) -> None:
+async def _worked(worker: Worker, until_late: Waiting, until_silent: Waiting) -> None:
+    """A worker that nobody answers any more is dropped: what it held is lost to it by then."""
     running = asyncio.create_task(worker.run())
+    draining = asyncio.create_task(_drained(worker, until_late))
+    alone = asyncio.create_task(until_silent)
     try:
-        await asyncio.wait([running], timeout=seconds)
-        if not running.done():
-            await worker.drain()
-        await running
+        await asyncio.wait([running, alone], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            await running
     finally:
-        running.cancel()
+        for task in (running, draining, alone):
+            task.cancel()
+        await asyncio.gather(running, draining, alone, return_exceptions=True)
+
+
+async def _drained(worker: Worker, until_late: Waiting) -> None:
+    await until_late
+    await worker.drain()
 
 
 def _identity(slot: Slot, task: SlotTask, kinds: tuple[str, ...]) -> WorkerIdentity:

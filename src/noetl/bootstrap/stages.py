@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from noetl.bootstrap.settings import Settings, cloud_environment
+from noetl.bootstrap.slot_line import silent_seconds_max
 from noetl.bootstrap.slot_task import SlotTask
 from noetl.bootstrap.spark import is_java_found, spark_driver, spark_settings
 from noetl.bootstrap.store_keys import with_keys
@@ -102,6 +103,7 @@ class _Door:
             execution_id=order.execution_id,
             settings=_for_slots(settings),
             serve_seconds=SERVE_SECONDS,
+            silent_seconds_max=silent_seconds_max(order.lease_seconds),
             frames_at_once=order.frames_per_slot,
             base=str(Path.cwd()),
         )

@@ -18,6 +18,7 @@ class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
     stage_id: StageId
     step: StepName
     slots: int
+    lease_seconds: float  # of its frames
     frames_per_slot: int = 1  # while one is stored and reported, rows of another can run
     generation: int = 0  # rises with every job over the same stage: later slots void earlier ones
 

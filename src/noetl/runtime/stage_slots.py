@@ -37,6 +37,7 @@ from noetl.ports.slot_source import EngineJob, SlotSource, StageOrder
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
+from noetl.runtime.reports import lease_of
 from noetl.runtime.turn import Turn
 
 ENGINE = "spark"
@@ -223,6 +224,9 @@ class StageSlots:
             stage_id=stage_id,
             step=found.stage.step,
             slots=slots_for(found.work, self._slots),
+            lease_seconds=lease_of(
+                found.work.policy, self._coordinator.held.terms.lease_seconds, None
+            ),
             frames_per_slot=frames_per_slot(found.work, self._slots),
             generation=found.work.jobs,
         )
