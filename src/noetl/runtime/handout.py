@@ -29,7 +29,8 @@ from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime import shards
 from noetl.runtime.reports import attempts_of, lease_of
-from noetl.runtime.seats import Need, Seat, Seats
+from noetl.runtime.seat import Seat
+from noetl.runtime.seats import Need, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
 
 

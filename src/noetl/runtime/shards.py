@@ -8,7 +8,7 @@ from noetl.domain.execution.state import LoopWork
 from noetl.domain.work import FrameReport
 from noetl.kernel.ids import FrameId
 from noetl.kernel.instant import Instant
-from noetl.runtime.seats import Seat
+from noetl.runtime.seat import Seat
 
 
 def enqueued(

@@ -9,7 +9,7 @@ from noetl.domain.events import BusinessObjectChanged
 from noetl.kernel.errors import LogUnavailable
 from noetl.kernel.ids import ExecutionId
 from noetl.runtime.reports import FRAME_ATTEMPTS_MAX
-from noetl.runtime.seats import AWAY_SECONDS
+from noetl.runtime.seat import AWAY_SECONDS
 from noetl.testing.desk_words import (
     CHAIN,
     ROWS,

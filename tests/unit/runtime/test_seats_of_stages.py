@@ -7,7 +7,8 @@ from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.errors import StageOver
 from noetl.kernel.ids import ExecutionId, StageId, WorkerId
 from noetl.kernel.instant import Instant, plus
-from noetl.runtime.seats import SILENT_SECONDS, Need, Seats
+from noetl.runtime.seat import SILENT_SECONDS
+from noetl.runtime.seats import Need, Seats
 
 NOW = Instant("2026-01-01T00:00:00.000000Z")
 STAGE = StageId("7")

@@ -5,7 +5,7 @@ import msgspec
 from noetl.api.route import Asked, Nothing, get
 from noetl.kernel.ids import WorkerId
 from noetl.kernel.instant import Instant
-from noetl.runtime.seats import Seat
+from noetl.runtime.seat import Seat
 
 
 class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
