@@ -15,7 +15,7 @@ from noetl.templates.recorded import value_of
 from tests.servers.processes import family_of, survivors
 from tests.spark.restarting import settings_at
 from tests.spark.test_work import until_there
-from tests.stages.stage_suite import events_of
+from tests.stages.stage_scene import events_of
 
 pytestmark = pytest.mark.servers
 

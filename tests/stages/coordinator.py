@@ -13,7 +13,7 @@ from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from tests.crash.words import tell
 from tests.stages.killed_stage import LEASE_SECONDS, PATH, ROWS, SLOTS, text
-from tests.stages.stage_suite import ended, eventually
+from tests.stages.stage_scene import ended, eventually
 
 
 def settings_of(home: str) -> Settings:

@@ -26,7 +26,7 @@ from tests.stages.killed_stage import (
     text,
 )
 from tests.stages.slot_processes import driver_of, python_workers
-from tests.stages.stage_suite import ended
+from tests.stages.stage_scene import ended
 
 FLOWING = 4 * FRAME_ROWS
 """Effects after which slots have frames of their own."""

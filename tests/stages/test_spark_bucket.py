@@ -15,7 +15,7 @@ from noetl.templates.layered import plain_result
 from noetl.templates.recorded import value_of
 from tests.spark.driving import system_java
 from tests.stages.far_engine import far_engine
-from tests.stages.stage_suite import events_of, started, workers_of
+from tests.stages.stage_scene import events_of, started, workers_of
 
 ROWS = 400
 ENDING_SECONDS_MAX = 300.0

@@ -6,7 +6,7 @@ import pytest
 
 from noetl.bootstrap.engine import open_engine
 from noetl.bootstrap.settings import Settings
-from tests.stages.stage_suite import ended, started, workers_of
+from tests.stages.stage_scene import ended, started, workers_of
 
 pytestmark = pytest.mark.servers
 

@@ -27,7 +27,7 @@ from tests.stages.half_done import Stage, begun, eventually, eventually_so, slot
 from tests.stages.held_counters import HeldCounters
 from tests.stages.killed_stage import LEASE_SECONDS, SLOT, SLOTS, Recorded, now, told_seconds
 from tests.stages.slot_processes import jvm_of, python_workers
-from tests.stages.stage_suite import ended
+from tests.stages.stage_scene import ended
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 

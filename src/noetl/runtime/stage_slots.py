@@ -166,9 +166,11 @@ class StageSlots:
         task.add_done_callback(_tell)
 
     def _served(self, execution: ExecutionId, stage_id: StageId) -> None:
-        """Whatever the reason: nobody provides for the stage now, so nobody waits for slots."""
+        """Nobody provides for the stage now, so nobody waits for slots, unless it is paused: then
+        they come with its resumption."""
         running = self._coordinator.running.get(execution)
-        if running is not None and stage_id in running.state.stages:
+        state = None if running is None else running.state
+        if state and stage_id in state.stages and state.execution.status == "RUNNING":
             self._leave_to_all(stage_id)
         else:
             self._coordinator.seats.left_to_all.discard(stage_id)
