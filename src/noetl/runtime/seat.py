@@ -29,6 +29,7 @@ class Seat:
         self.has_mail = asyncio.Event()
         self.seen_at = seen_at  # when it last asked for work
         self.heard_at = seen_at  # when it last said anything
+        self.is_sent_away = False  # a slot that makes room for another stage
         self.incarnation = incarnation_of(worker)
         self._listeners = 0
 
@@ -61,6 +62,8 @@ class Seat:
 
     def is_for(self, stage_id: StageId | None, *, has_own: bool) -> bool:
         """A slot of an engine takes frames of its stage, which others leave to it."""
+        if self.is_sent_away:
+            return False
         serves = self.worker.serves
         return not has_own if serves is None else serves.stage_id == stage_id
 
@@ -68,6 +71,10 @@ class Seat:
     def asks_by_itself(self) -> bool:
         """A worker by frames says when it wants more, and how many."""
         return self.worker.serves is not None and self.worker.serves.is_shared
+
+    @property
+    def has_work_ready(self) -> bool:
+        return bool(self.mailbox) or self.promised > 0
 
     @property
     def in_use(self) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.needs import ANY, Kinds, kinds_needed
-from noetl.domain.work import WorkerIdentity
+from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.errors import StageOver
 from noetl.kernel.ids import ExecutionId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant, plus
@@ -30,27 +30,35 @@ class Seats:
         self._served_by: dict[StageId, set[WorkerId]] = {}
         self.left_to_all: set[StageId] = set()
         """Stages that waited for their engine in vain."""
+        self.waiting: set[StageId] = set()
+        """Stages whose first slot does not come, because others have all there are."""
         self.starving: OrderedDict[ExecutionId, frozenset[Need]] = OrderedDict()
         """Executions with work that no worker had a slot for, longest waiting first, and what
         that work needs."""
 
     def seat(self, worker: WorkerIdentity, now: Instant) -> Seat:
-        """Raises StageOver for a slot that was followed by a later incarnation of itself."""
+        """Raises StageOver for a slot that was followed by a later incarnation of itself, or that
+        is to make room for another stage."""
         seat = self._seats.get(worker.worker_id)
-        if (
-            seat is not None
-            and worker.serves is not None
-            and _is_later(seat.worker.boot_id, worker.boot_id)
-        ):
+        if worker.serves is not None and self._may_go(worker, worker.serves, seat):
             raise StageOver(worker.serves.stage_id)
         if seat is None or seat.worker.boot_id != worker.boot_id:
             seat = self._seats[worker.worker_id] = Seat(worker, now)
             if worker.serves is not None and not worker.serves.is_shared:
-                served_by = self._served_by.setdefault(worker.serves.stage_id, set())
-                served_by.add(worker.worker_id)
+                stage_id = worker.serves.stage_id
+                self._served_by.setdefault(stage_id, set()).add(worker.worker_id)
+                self.waiting.discard(stage_id)
         seat.worker = worker
         seat.seen_at = seat.heard_at = now
         return seat
+
+    def _may_go(self, worker: WorkerIdentity, serves: StageServed, seat: Seat | None) -> bool:
+        if seat is None:  # one more of those that have some already
+            is_waited_for = bool(self.waiting - {serves.stage_id})
+            return is_waited_for and not serves.is_shared and serves.stage_id in self._served_by
+        if seat.worker.boot_id == worker.boot_id:
+            return seat.is_sent_away and not seat.has_work_ready
+        return _is_later(seat.worker.boot_id, worker.boot_id)
 
     def hear(self, worker_id: WorkerId, now: Instant) -> None:
         """A worker that works and asks for nothing is not lost."""
@@ -58,9 +66,11 @@ class Seats:
             self._seats[worker_id].heard_at = now
 
     def is_leaving(self, worker_id: WorkerId) -> bool:
-        """Whether it is a slot of an engine, which goes with this process."""
+        """Whether it is a slot of an engine that goes: with this process, or for another stage."""
         seat = self._seats.get(worker_id)
-        return self.is_closed and seat is not None and seat.worker.serves is not None
+        if seat is None or seat.worker.serves is None:
+            return False
+        return self.is_closed or seat.is_sent_away
 
     def find(self, worker_id: WorkerId) -> Seat | None:
         return self._seats.get(worker_id)
@@ -112,6 +122,25 @@ class Seats:
         for worker_id in released:
             self._drop(self._seats[worker_id])
         return released
+
+    def slots_by_stage(self) -> dict[StageId, int]:
+        """How many slots work on each stage that has some; those that are to leave do not count."""
+        counts = {
+            stage_id: sum(not self._seats[worker_id].is_sent_away for worker_id in served_by)
+            for stage_id, served_by in self._served_by.items()
+        }
+        return {stage_id: count for stage_id, count in counts.items() if count}
+
+    def send_away(self, stage_id: StageId, count: int | None = None) -> None:
+        """So many slots of the stage, or all of them, end with the rows that run."""
+        served_by = (self._seats[worker_id] for worker_id in self._served_by.get(stage_id, ()))
+        staying = sorted(
+            (seat for seat in served_by if not seat.is_sent_away),
+            key=lambda seat: seat.worker.worker_id,
+        )
+        for seat in staying[:count]:
+            seat.is_sent_away = True
+            seat.has_mail.set()
 
     def dismiss(self, stage_id: StageId) -> None:
         """The stage is over: slots that wait for its frames hear of it."""

@@ -14,7 +14,6 @@ import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.decider.engines import will_want_spark
-from noetl.decider.frames import frames_at_once
 from noetl.domain.events import (
     ExecutionCancelled,
     ExecutionPaused,
@@ -38,6 +37,8 @@ from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.reports import lease_of
+from noetl.runtime.slot_orders import frames_per_slot, slots_for
+from noetl.runtime.slot_turns import SlotTurns
 from noetl.runtime.turn import Turn
 
 ENGINE = "spark"
@@ -78,6 +79,7 @@ class StageSlots:
         self._stages_of: dict[ExecutionId, set[StageId]] = {}
         self._jobs: dict[StageId, EngineJob] = {}
         self._is_moving: set[StageId] = set()  # slots have brought a frame since the last job
+        self._turns = SlotTurns(coordinator.seats, coordinator.held.clock)
         self._asides: set[asyncio.Task[None]] = set()
         coordinator.listeners.append(self._hear)
 
@@ -177,6 +179,7 @@ class StageSlots:
         self._serving.pop(stage_id, None)
         self._jobs.pop(stage_id, None)
         self._is_moving.discard(stage_id)
+        self._turns.end(stage_id)
         stages = self._stages_of.get(execution, set())
         stages.discard(stage_id)
         if not stages:
@@ -233,6 +236,7 @@ class StageSlots:
             generation=found.work.jobs,
         )
         self._is_moving.discard(stage_id)
+        self._turns.begin(stage_id)
         try:
             await self._source.provide(order, lambda job: self._announce(execution, stage_id, job))
         except NoETLError as error:
@@ -273,21 +277,11 @@ class StageSlots:
             turn.add(Decided(event=event, stage_id=stage_id))
 
         await self._coordinator.submit(execution, wish)
+        self._aside(self._turns.come(stage_id, lambda: self._jobs.get(stage_id) is job))
 
 
 def _hands_out(state: ExecutionState, stage_id: StageId) -> bool:
     return stage_id in state.stages and state.execution.status == "RUNNING"
-
-
-def slots_for(work: LoopWork, slots_max: int) -> int:
-    """As many as the engine has for one stage, and no more than frames may be out at once."""
-    return max(1, min(slots_max, frames_at_once(work)))
-
-
-def frames_per_slot(work: LoopWork, slots_max: int) -> int:
-    """So many that the slots together can have all that may be out, and no slot has two while
-    another has none."""
-    return max(1, frames_at_once(work) // slots_for(work, slots_max))
 
 
 def _tell(task: "asyncio.Task[None]") -> None:
