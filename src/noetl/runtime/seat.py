@@ -110,5 +110,7 @@ class Seat:
 
 
 def incarnation_of(worker: WorkerIdentity) -> int:
-    """The boot as a number: what `frame.dispatched` keeps of it."""
+    """What `frame.dispatched` keeps of the boot: of a slot its number, of others one made of it."""
+    if worker.serves is not None and worker.boot_id.isdecimal():
+        return int(worker.boot_id)
     return int.from_bytes(hashlib.sha256(worker.boot_id.encode()).digest()[:6])

@@ -110,6 +110,15 @@ async def test_an_engine_is_warmed_up_when_a_playbook_begins_that_will_need_it(
     assert stage.source.warmed == 1
 
 
+async def test_a_task_that_is_tried_again_is_the_next_attempt_of_its_frame(stage: Stage) -> None:
+    execution = await stage.start(ASKED)
+    await stage.claim(stage.slot(2_000))
+    await stage.scene.desk.register(stage.slot(2_001))
+    await stage.claim(stage.slot(2_001))
+    told = await stage.scene.of(execution, "frame.dispatched")
+    assert [(each.attempt, each.incarnation) for each in told] == [(1, 2_000), (2, 2_001)]
+
+
 @pytest.mark.parametrize(
     ("policy", "mode", "slots", "frames"),
     [

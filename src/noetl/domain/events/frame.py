@@ -12,6 +12,12 @@ from noetl.kernel.ids import FrameId, WorkerId
 
 
 class FrameDispatched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A frame is lent; `attempt` counts its holders.
+
+    `incarnation` is the holder's life: of a Spark slot the number of its stage's job, times 1,000,
+    and the attempt of its task; of other workers a number that another start changes.
+    """
+
     TYPE: ClassVar[str] = "frame.dispatched"
     VERSION: ClassVar[int] = 1
 
