@@ -15,8 +15,10 @@ from yarl import URL
 from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.templates.secret import Secret, scrub
+from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
-from noetl.tools.http_lane import Exchange, Lane, Reply
+from noetl.tools.http_lane import Exchange, Lane
+from noetl.tools.http_plain import PlainAnswer
 from noetl.tools.http_request import (
     NO_EFFECT,
     Address,
@@ -61,6 +63,7 @@ class HttpTool:
         self._response_bytes_max = response_bytes_max
         self._session: aiohttp.ClientSession | None = None
         self._lane: Lane | None = None
+        self._deadlines = Deadlines()
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         try:
@@ -74,7 +77,7 @@ class HttpTool:
         started = self._clock.monotonic()
         seconds = TIMEOUT_SECONDS if call.timeout_seconds is None else call.timeout_seconds
         try:
-            async with asyncio.timeout(seconds):
+            with self._deadlines.within(seconds):
                 answer = await self._answer(request, call.parameters)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise _translated(error, request, seconds) from None
@@ -87,6 +90,7 @@ class HttpTool:
 
     async def close(self) -> None:
         session, self._session, self._lane = self._session, None, None
+        self._deadlines.close()
         if session is not None:
             await session.close()
 
@@ -104,8 +108,10 @@ class HttpTool:
         verify = _flag(parameters.get("verify_ssl"), default=True)
         for _ in range(REDIRECTS_MAX + 1):
             answer = await self._send(request, verify=verify)
-            target = answer.headers.get("Location") if follow else None
-            if answer.status not in _REDIRECTS or target is None:
+            if not follow or answer.status not in _REDIRECTS:
+                return answer
+            target = answer.headers.get("location")
+            if target is None:
                 return answer
             request = _redirected(request, answer.status, target)
         raise failed(
@@ -115,21 +121,29 @@ class HttpTool:
 
     async def _send(self, request: Request, *, verify: bool) -> "_Answer":
         async with self._exchange(request, verify=verify) as reply:
-            if self._is_small(reply):
-                content = reply.content  # mostly, all of it came along with the head
-                body = content.read_nowait() if content.is_eof() else await content.read()
+            if isinstance(reply, PlainAnswer):
+                body = reply.body
+                if len(body) > self._response_bytes_max:
+                    raise self._too_large(request, reply.status)
                 return _Answer(request.address, reply.status, reply.headers, body)
+            headers = header_map(reply.headers)
+            if self._is_small(headers):
+                body = await reply.content.read()
+                return _Answer(request.address, reply.status, headers, body)
             collected = bytearray()
             async for chunk in reply.content.iter_chunked(CHUNK_BYTES):
                 collected += chunk
                 if len(collected) > self._response_bytes_max:
-                    raise failed(
-                        "client_error",
-                        f"{request.method} {_shown(request)} answered with more than"
-                        f" {self._response_bytes_max} bytes; ask for less at once, by pages",
-                        code=str(reply.status),
-                    )
-            return _Answer(request.address, reply.status, reply.headers, bytes(collected))
+                    raise self._too_large(request, reply.status)
+            return _Answer(request.address, reply.status, headers, bytes(collected))
+
+    def _too_large(self, request: Request, status: int) -> ToolFailed:
+        return failed(
+            "client_error",
+            f"{request.method} {_shown(request)} answered with more than"
+            f" {self._response_bytes_max} bytes; ask for less at once, by pages",
+            code=str(status),
+        )
 
     def _exchange(
         self, request: Request, *, verify: bool
@@ -148,10 +162,10 @@ class HttpTool:
             ssl=verify,
         )
 
-    def _is_small(self, reply: Reply | aiohttp.ClientResponse) -> bool:
+    def _is_small(self, headers: Mapping[str, str]) -> bool:
         """Known beforehand: what is packed may be any size when it is unpacked."""
-        length = reply.headers.get("Content-Length", "")
-        if not length.isdecimal() or "Content-Encoding" in reply.headers:
+        length = headers.get("content-length", "")
+        if not length.isdecimal() or "content-encoding" in headers:
             return False
         return int(length) <= self._response_bytes_max
 
@@ -180,7 +194,7 @@ class HttpTool:
 class _Answer(NamedTuple):
     address: Address  # of the last redirect
     status: int
-    headers: Mapping[str, str]
+    headers: dict[str, str]  # names in lower case
     body: bytes
 
 
@@ -206,7 +220,7 @@ def _redirected(request: Request, status: int, target: str) -> Request:
 
 
 async def _value(request: Request, answer: _Answer, response_type: str) -> dict[str, Any]:
-    headers = header_map(answer.headers)
+    headers = answer.headers
     try:
         if len(answer.body) < PARSED_ASIDE_BYTES_MIN:
             data, encoded = parsed(answer.body, headers, response_type)

@@ -11,18 +11,19 @@ from typing import Final, NamedTuple
 
 import aiohttp
 from aiohttp import http
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 from yarl import URL
 
+from noetl.tools.http_plain import PlainAnswer, listening_on
 from noetl.tools.http_request import Request
 
 BODY_BYTES_MAX: Final = 64 * 1024
 """A larger one is written bit by bit, as the target takes it."""
 
 ORIGINS_KEPT_MAX: Final = 256
+CONNECTIONS_TRIED_MAX: Final = 3
 
 _SETTLED_BY_THE_SESSION: Final = frozenset(
     (
@@ -59,17 +60,15 @@ class Exchange:
         self._verify = verify
         self._connection: Connection | None = None
 
-    async def __aenter__(self) -> Reply:
-        may_try_again = self._request.method in _TRIED_AGAIN
-        while True:
-            try:
-                return await self._reply()
-            except aiohttp.ClientConnectorError:
+    async def __aenter__(self) -> Reply | PlainAnswer:
+        try:
+            return await self._reply()
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+            if self._request.method not in _TRIED_AGAIN:
                 raise
-            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
-                if not may_try_again:  # a kept connection may have been closed by the other side
-                    raise
-                may_try_again = False
+        return await self._reply()  # the other side may have closed a kept connection
 
     async def __aexit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         if self._connection is not None:
@@ -78,25 +77,30 @@ class Exchange:
             else:
                 self._connection.close()
 
-    async def _reply(self) -> Reply:
-        origin = self._lane.origin(self._request.address.origin, verify=self._verify)
+    async def _reply(self) -> Reply | PlainAnswer:
+        request = self._request
+        origin = self._lane.origin(request.address.origin, verify=self._verify)
         connection = await self._lane.connected(origin)
         try:
-            protocol = connection.protocol
-            assert protocol is not None, "a connection that was just given is open"
-            assert protocol.transport is not None
-            protocol.set_response_params(
-                skip_payload=self._request.method == "HEAD", read_until_eof=True
-            )
-            protocol.transport.write(_written(self._request, origin.host))
-            reply = await self._head(protocol)
+            written = _written(request, origin.host)
+            reply = None
+            if request.method != "HEAD":
+                listening, transport = listening_on(connection)
+                reply = await listening.ask(transport, written)
+            self._connection = connection
+            return reply or await self._read(connection, written)
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
-        return reply
 
-    async def _head(self, protocol: ResponseHandler) -> Reply:
+    async def _read(self, connection: Connection, written: bytes) -> Reply:
+        """What is not plain, as the session's own protocol reads it."""
+        protocol = connection.protocol
+        assert protocol is not None, "a connection that was just given is open"
+        if self._request.method == "HEAD":
+            assert protocol.transport is not None
+            protocol.set_response_params(skip_payload=True, read_until_eof=True)
+            protocol.transport.write(written)
         while True:
             try:
                 message, content = await protocol.read()
@@ -132,7 +136,13 @@ class Lane:
         return not headers or _SETTLED_BY_THE_SESSION.isdisjoint(map(str.lower, headers))
 
     async def connected(self, origin: _Origin) -> Connection:
-        return await self._connector.connect(origin.to_connect, [], _NO_TIMEOUT)
+        """What a kept one has been told unasked is no answer to anybody."""
+        for _ in range(CONNECTIONS_TRIED_MAX):
+            connection = await self._connector.connect(origin.to_connect, [], _NO_TIMEOUT)
+            if connection.protocol is not None and not connection.protocol.should_close:
+                return connection
+            connection.close()
+        raise aiohttp.ClientConnectionError("the target speaks before it is asked")
 
     def origin(self, written: str, *, verify: bool) -> _Origin:
         known = self._origins.get((written, verify))
@@ -150,8 +160,11 @@ def _written(request: Request, host: str) -> bytes:
     """The request as bytes, with the headers that every client sends."""
     method, given, body = request.method, request.headers, request.body
     lines = [f"{method} {request.address.target} HTTP/1.1", f"Host: {host}"]
-    lines += [f"{name}: {text}" for name, text in given.items()]
-    lines += [line for name, line in _USUAL if name not in given]
+    if given:
+        lines += [f"{name}: {text}" for name, text in given.items()]
+        lines += [line for name, line in _USUAL if name not in given]
+    else:
+        lines += _USUAL_LINES
     if body is not None:
         lines.append(f"Content-Length: {len(body)}")
     elif method not in _WITHOUT_LENGTH:
@@ -172,3 +185,4 @@ _USUAL: Final = tuple(
         ("User-Agent", http.SERVER_SOFTWARE),
     )
 )
+_USUAL_LINES: Final = [line for _, line in _USUAL]
