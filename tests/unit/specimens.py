@@ -228,6 +228,8 @@ SPECIMENS: tuple[Event, ...] = (
     FrameDispatched(
         ordinal=4, worker_id=WORKER, lease_until=LEASE, attempt=2, attempts_max=3,
         cursor={"first": 0, "rows": 50}, parent_frame_id=FrameId("f0"), slot=3, incarnation=2,
+        previous_owner=WorkerId("w0"), previous_attempts=1, prior_lease_until=LEASE,
+        retry_mode="rows", row_split_retry=True,
     ),
     FrameStarted(
         worker_id=WORKER, lease_until=LEASE, input_ref=REFERENCE, transaction_id="t1",
@@ -246,7 +248,7 @@ SPECIMENS: tuple[Event, ...] = (
     ),
     FrameFailed(
         error=FAILURE, worker_id=WORKER, row_count=7, events_emitted=1, output_ref=REFERENCE,
-        cursor={"to": 7}, retry_mode="rows",
+        cursor={"to": 7}, retry_mode="rows", row_split_retry=True, attempts=3, attempts_max=4,
     ),
     BusinessObjectChanged(
         object="order", id="42", status="paid", attributes={"total": 9.5, "note": None},

@@ -17,6 +17,7 @@ from noetl.kernel.errors import (
     EventInvalid,
     ExecutionNotFound,
     FrameNotFound,
+    FrameOwnerMismatch,
     HomeInUse,
     InvariantBroken,
     KeyReused,
@@ -86,6 +87,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problems: tuple[str, ...] = ()  # of a playbook: all of them
     facts: dict[str, str] = {}  # of an object: which one, and its digests
     terminal_event_id: str | None = None  # of a frame that has ended
+    owner: dict[str, str] = {}  # of a frame that is out: `owner_worker`, `attempt`, `lease_until`
 
 
 class Refused(HTTPException):
@@ -113,6 +115,7 @@ def of_error(error: NoETLError, instance: str) -> Response:
         problems=error.problems if isinstance(error, PlaybookInvalid) else (),
         facts=dict(vars(error)) if isinstance(error, ObjectError) else {},
         terminal_event_id=getattr(error, "terminal_event_id", None),
+        owner=error.owner if isinstance(error, FrameOwnerMismatch) else {},
     )
     return _response(problem)
 

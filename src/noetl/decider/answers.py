@@ -17,6 +17,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     loop_id: LoopId | None = None  # of the stage that the event is about
     frame_id: FrameId | None = None
     stage_id: StageId | None = None  # of a stage that is known by its id
+    meta: dict[str, Any] = {}
+    annotations: dict[str, Any] = {}  # kept, never checksummed
 
 
 class StoreFirst(msgspec.Struct, frozen=True):

@@ -115,6 +115,7 @@ def _beginning(view: View, started: LoopStarted, policy: dict[str, Any]) -> list
         visit=started.visit,
         loop_id=started.loop_id,
         parent_stage_id=view.state.run.parent_stage_id,
+        dsl_ref=view.plan.reference(started.step),
         frame_policy=policy,
     )
     return [*decided, Decided(event=opened, loop_id=started.loop_id)]

@@ -14,6 +14,10 @@ class Plan:
     graph: Graph
     upstream: dict[StepName, frozenset[StepName]]  # of joins only
 
+    def reference(self, step: StepName) -> str:
+        """Which text a step is, wherever the playbook is kept."""
+        return f"{self.digest}#{step}"
+
 
 def plan_of(playbook: Playbook, digest: str) -> Plan:
     graph = graph_of(playbook)

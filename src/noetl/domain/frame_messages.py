@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from noetl.domain.events.values import Failure
+from noetl.domain.naming.distance import Distance
+from noetl.domain.naming.locator import Locality
 from noetl.domain.work import FrameWork, NextAction
 from noetl.domain.work_messages import WaitSeconds
 from noetl.kernel.ids import CommandId, EventId, ExecutionId, FrameId, StageId, WorkerId
@@ -16,7 +18,29 @@ LEASE_SECONDS_MIN, LEASE_SECONDS_MAX = 5.0, 3_600.0
 LeaseSeconds = Annotated[float, msgspec.Meta(ge=LEASE_SECONDS_MIN, le=LEASE_SECONDS_MAX)]
 Attempt = Annotated[int, msgspec.Meta(ge=1)]
 RowCount = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+PlaceText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 OwnWorker = Annotated[WorkerId, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class ClaimLocality(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Where a worker is, and how far away the rows may lie that it takes."""
+
+    region: PlaceText | None = None
+    zone: PlaceText | None = None
+    cluster: PlaceText | None = None
+    node: PlaceText | None = None
+    prefer_zone: PlaceText | None = None  # whose rows it wants; by default of its own zone and node
+    prefer_node: PlaceText | None = None
+    max_distance: Distance = "any"
+
+    @property
+    def place(self) -> Locality | None:
+        """What distances are measured from."""
+        zone, node = self.prefer_zone or self.zone, self.prefer_node or self.node
+        found = Locality(self.region, zone, self.cluster, node)
+        return None if found == Locality() else found
 
 
 class FrameAsk(
@@ -31,7 +55,7 @@ class FrameAsk(
     wait_seconds: WaitSeconds = 1.0  # for the first frame
     cursor: dict[str, Any] = {}
     frame_policy: dict[str, Any] = {}  # the stage's own counts: it was recorded when it opened
-    locality: dict[str, Any] = {}
+    locality: ClaimLocality = ClaimLocality()
     command_id: CommandId | None = None
 
 

@@ -7,6 +7,8 @@ import msgspec
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.domain.events.loop import LoopMode
 from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.naming.distance import Distance
+from noetl.domain.naming.locator import Locality
 from noetl.domain.naming.placement import CellPlacement, StoreAddress
 from noetl.domain.playbook.model import FailureMode
 from noetl.kernel.ids import CommandId, ExecutionId, FrameId, StageId, StepName, WorkerId
@@ -19,8 +21,8 @@ NextAction = Literal["continue", "wait", "stop"]
 HOLDERS_MAX = 1_000
 """No work is handed out more often than this between two retries by a person."""
 
-EffectNote = str
-"""`fired`, or `repeated`: whether an earlier holder had fired it was in doubt, so it ran again."""
+FrameQuestion = tuple[str, str]
+"""A worker's own count of its questions for frames: `worker_slot_id`, `frame_index`."""
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,7 +55,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Result | None = None
     error: Failure | None = None
     writes: dict[str, Any] = {}  # `set` of this cycle: `ctx.total` -> value, `iter.page` -> value
-    effect: EffectNote | None = None  # None: running it twice does nothing twice
+    effect: str | None = None  # `fired`, or `repeated` after a doubt; None: it has none
     tries: int = 1
     duration_ms: int = 0
 
@@ -189,6 +191,7 @@ class FrameReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     in_doubt: tuple[str, ...] = ()  # cycles that did not run because they were in doubt
     metrics: dict[str, Any] = {}  # rows, task milliseconds, how many effects fired and adopted
     cursor: dict[str, Any] = {}  # how far its holder came, in the holder's own words
+    events_emitted: int = 0  # besides those in `emitted`
 
 
 Report = CommandReport | FrameReport
@@ -218,19 +221,10 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def heartbeat_of(work: Work, worker_id: WorkerId) -> Heartbeat:
     if isinstance(work, CommandWork):
-        return Heartbeat(
-            execution_id=work.execution_id,
-            worker_id=worker_id,
-            claim=work.claim,
-            command_id=work.command_id,
-        )
-    return Heartbeat(
-        execution_id=work.execution_id,
-        worker_id=worker_id,
-        claim=work.attempt,
-        stage_id=work.stage_id,
-        frame_id=work.frame_id,
-    )
+        names: dict[str, Any] = {"claim": work.claim, "command_id": work.command_id}
+    else:
+        names = {"claim": work.attempt, "stage_id": work.stage_id, "frame_id": work.frame_id}
+    return Heartbeat(execution_id=work.execution_id, worker_id=worker_id, **names)
 
 
 class FrameStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -263,6 +257,10 @@ class StageServed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     execution_id: ExecutionId
     stage_id: StageId
     is_shared: bool = False  # others may take frames of the stage, too
+    slot: int | None = None  # its number among the slots of the engine
+    question: FrameQuestion | None = None  # asked again, it gets the same frames
+    command_id: CommandId | None = None  # on whose behalf
+    source: Locality | None = None  # of the rows, if the worker knows better
 
 
 class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -277,6 +275,8 @@ class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     store: StoreAddress | None = None  # and in which store; None: through the server
     serves: StageServed | None = None  # None: whatever there is to do
     lease_seconds: float | None = None  # of its frames; None: as the stage, or the server, says
+    locality: Locality | None = None  # where it is; None: nobody says
+    distance_max: Distance = "any"  # rows that lie farther away are not for it
 
 
 class ChildRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

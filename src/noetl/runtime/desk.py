@@ -40,6 +40,7 @@ from noetl.runtime.recovery import void_leases
 from noetl.runtime.report_names import count_called, count_reported
 from noetl.runtime.reports_chunks import chunk_told
 from noetl.runtime.reports_claims import frame_started
+from noetl.runtime.reports_frames import frame_ended
 from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
@@ -202,14 +203,13 @@ class CoordinatorDesk:
 
     def _command(self, turn: Turn, report: CommandReport) -> None:
         reports.command_ended(turn, report)
-        self._free_slot(turn, report.worker_id)
+        self._free_slot(turn, report.worker_id)  # for what follows from this very report
 
     def _frame(self, turn: Turn, report: FrameReport, objects: ResultReference | None) -> None:
-        reports.frame_ended(turn, report, objects)
+        frame_ended(turn, report, objects)
         self._free_slot(turn, report.worker_id)
 
     def _free_slot(self, turn: Turn, worker_id: WorkerId) -> None:
-        """The slot can take what follows from this very report."""
         seat = self._coordinator.seats.find(worker_id)
         if seat is not None and not seat.asks_by_itself:
             seat.free_slot()

@@ -107,7 +107,7 @@ async def _rows(
 def _check(
     row: FrameRow, commit: FrameCommit, outcomes: list[RowOutcome], first: int, rows: int
 ) -> None:
-    if row.status == "CLAIMED" and outcomes:
+    if not rows and outcomes:
         raise ClaimLost(
             f"frame {row.frame_id}",
             "has claimed no rows yet: say which ones with POST /api/work/frames/started first",
@@ -149,6 +149,6 @@ def _report(row: FrameRow, running: Running, commit: FrameCommit, **more: Any) -
         attempt=row.attempts,
         worker_id=row.worker_id or WorkerId(""),
         cursor=commit.cursor,
-        metrics={"events_emitted": commit.events_emitted} if commit.events_emitted else {},
+        events_emitted=commit.events_emitted,
         **{"row_count": commit.row_count or 0, **more},
     )

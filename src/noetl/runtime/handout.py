@@ -1,34 +1,34 @@
 """Give open work to free slots: claims and frames, in the same append as their cause."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 
 from noetl.decider.engines import WAITS
-from noetl.decider.frames import next_window, ordinal_of, row_concurrency
+from noetl.decider.frames import next_window, ordinal_of
 from noetl.decider.waits import is_timer
 from noetl.domain.events import (
     CommandClaimed,
     CommandStarted,
     Event,
     FrameDispatched,
-    FrameFailed,
     FrameStarted,
-    ShardFailed,
+    ShardEnqueued,
 )
-from noetl.domain.events.values import Failure
 from noetl.domain.execution.losses import is_given_up, is_shard_given_up
 from noetl.domain.execution.rows import CommandRow, FrameRow
-from noetl.domain.execution.state import LoopWork, Unfinished, Window
+from noetl.domain.execution.state import LoopWork
 from noetl.domain.execution.windows import window_as_cursor
 from noetl.domain.playbook.needs import Kinds, kinds_needed
-from noetl.domain.work import CommandWork, FrameWork, RowOutcome, Work
-from noetl.kernel.ids import FrameId, StageId, StepName
+from noetl.domain.work import CommandWork, Work
+from noetl.kernel.ids import FrameId, StepName
 from noetl.kernel.instant import Instant, plus
 from noetl.ports.telemetry import step_key, traceparent
 from noetl.runtime import shards
+from noetl.runtime.frame_work import HandedFrame, Lease, beside_frame, frame_source, frame_work
+from noetl.runtime.placing import told_of
 from noetl.runtime.reports import attempts_of, lease_of
+from noetl.runtime.reports_frames import given_up
 from noetl.runtime.seat import Seat
 from noetl.runtime.seats import Need, Seats
 from noetl.runtime.turn import Turn, about_command, about_frame
@@ -49,13 +49,6 @@ class Promise(msgspec.Struct, frozen=True):
     work: Work
 
 
-class _Frame(NamedTuple):
-    window: Window
-    frame_id: FrameId
-    ordinal: int
-    attempt: int
-
-
 class _Needs:
     """What the work of each step needs, asked once a turn; and for which of it nobody is free."""
 
@@ -70,7 +63,8 @@ class _Needs:
             self._known[step] = kinds_needed(self._turn.running.plan.playbook, step)
         if work is None:
             return Need(self._known[step])
-        return Need(self._known[step], work.stage_id, bool(work.policy.get(WAITS)))
+        source = frame_source(self._turn.running, work)
+        return Need(self._known[step], work.stage_id, bool(work.policy.get(WAITS)), source)
 
     def seat(self, step: StepName, work: LoopWork | None = None) -> Seat | None:
         need = self.of(step, work)
@@ -124,7 +118,13 @@ def _claim(turn: Turn, row: CommandRow, seat: Seat, terms: LeaseTerms) -> Comman
         worker_id=worker.worker_id, claim=claim, lease_until=lease_until, boot_id=worker.boot_id
     )
     started = CommandStarted(worker_id=worker.worker_id, claim=claim)
-    turn.add(about_command(claimed, row.command_id), about_command(started, row.command_id))
+    beside = told_of(running.source.scope, worker)
+    turn.add(
+        msgspec.structs.replace(
+            about_command(claimed, row.command_id), annotations=beside.annotations
+        ),
+        about_command(started, row.command_id),
+    )
     running.void.discard(row.command_id)
     return CommandWork(
         scope=running.source.scope,
@@ -148,7 +148,7 @@ def give_up_lost_frames(turn: Turn) -> None:
     for work in list(turn.state.loop_work.values()):
         for frame in _abandoned(turn, work):
             if _is_lost(turn, work, frame) and not turn.is_full:
-                turn.add(about_frame(_given_up(work, frame), frame.frame_id, work.loop_id))
+                turn.add(about_frame(given_up(turn, work, frame), frame.frame_id, work.loop_id))
 
 
 def _is_lost(turn: Turn, work: LoopWork, frame: FrameRow) -> bool:
@@ -165,15 +165,14 @@ def _frames(turn: Turn, needs: _Needs, terms: LeaseTerms) -> Iterator[Promise]:
             seat = None if turn.is_full else needs.seat(work.step, work)
             if seat is None:
                 break
-            again = _Frame(
-                work.out[frame.frame_id], frame.frame_id, frame.ordinal, frame.attempts + 1
-            )
+            rows, attempt = work.out[frame.frame_id], frame.attempts + 1
+            again = HandedFrame(rows, frame.frame_id, frame.ordinal, attempt)
             yield _dispatch(turn, work, again, seat, terms)
         while (window := next_window(work)) is not None and not turn.is_full:
             seat = needs.seat(work.step, work)
             if seat is None:
                 break
-            new = _Frame(window, FrameId(turn.new_id()), ordinal_of(work, window), 1)
+            new = HandedFrame(window, FrameId(turn.new_id()), ordinal_of(work, window), 1)
             yield _dispatch(turn, work, new, seat, terms)
 
 
@@ -183,24 +182,45 @@ def _abandoned(turn: Turn, work: LoopWork) -> list[FrameRow]:
     return [row for row in rows if row is not None and row.status == "PENDING"]
 
 
-def _dispatch(turn: Turn, work: LoopWork, frame: _Frame, seat: Seat, terms: LeaseTerms) -> Promise:
+def _dispatch(
+    turn: Turn, work: LoopWork, frame: HandedFrame, seat: Seat, terms: LeaseTerms
+) -> Promise:
     lease_seconds = lease_of(work.policy, terms.lease_seconds, seat.worker.lease_seconds)
-    lease_until = plus(turn.now, seconds=lease_seconds)
-    events: list[Event] = []
-    if work.mode == "fanout":
-        row = turn.state.frames.get(frame.frame_id)
-        shard = shards.enqueued(work, row, frame.window.first, seat, lease_until)
-        events += [] if shard is None else [shard]
-    events = events or _dispatched(work, frame, seat, lease_until)
-    turn.add(*(about_frame(event, frame.frame_id, work.loop_id) for event in events))
-    given = _frame_work(turn, work, frame, lease_seconds)
+    lease = Lease(lease_seconds, plus(turn.now, seconds=lease_seconds))
+    dispatched = _shard(turn, work, frame, seat, lease.until)
+    events: list[Event] = [dispatched or _dispatched(turn, work, frame, seat, lease.until)]
+    if dispatched is None and frame.window.rows and not seat.asks_by_itself:
+        # A cursor's frame starts when it has claimed its rows, that of others when they say so.
+        events.append(FrameStarted(worker_id=seat.worker.worker_id))
+    serves, beside = seat.worker.serves, beside_frame(turn.running, work, seat.worker)
+    about = [about_frame(event, frame.frame_id, work.loop_id) for event in events]
+    about[0] = msgspec.structs.replace(
+        about[0],
+        command_id=None if serves is None else serves.command_id,
+        meta=beside.meta,
+        annotations=beside.annotations,
+    )
+    turn.add(*about)
+    given = frame_work(turn.running, work, frame, lease)
     if terms.is_traced:
         told = _traceparent(turn, work.step, work.visit)
         given = msgspec.structs.replace(given, traceparent=told)
     return _promise(turn, seat, given)
 
 
-def _dispatched(work: LoopWork, frame: _Frame, seat: Seat, lease_until: Instant) -> list[Event]:
+def _shard(
+    turn: Turn, work: LoopWork, frame: HandedFrame, seat: Seat, lease_until: Instant
+) -> ShardEnqueued | None:
+    if work.mode != "fanout":
+        return None
+    row = turn.state.frames.get(frame.frame_id)
+    return shards.enqueued(work, row, frame.window.first, seat, lease_until)
+
+
+def _dispatched(
+    turn: Turn, work: LoopWork, frame: HandedFrame, seat: Seat, lease_until: Instant
+) -> FrameDispatched:
+    serves = seat.worker.serves
     dispatched = FrameDispatched(
         ordinal=frame.ordinal,
         worker_id=seat.worker.worker_id,
@@ -209,70 +229,22 @@ def _dispatched(work: LoopWork, frame: _Frame, seat: Seat, lease_until: Instant)
         attempts_max=_attempts_max(work),
         cursor=window_as_cursor(frame.window),
         parent_frame_id=work.last_frame if frame.attempt == 1 else None,
+        slot=None if serves is None else serves.slot,
         incarnation=seat.incarnation,
     )
-    if not frame.window.rows:  # a cursor's frame starts when it has claimed its rows
-        return [dispatched]
-    return [dispatched, FrameStarted(worker_id=seat.worker.worker_id)]
+    before = turn.running.holders.of(frame.frame_id)
+    if before is None:
+        return dispatched
+    return msgspec.structs.replace(
+        dispatched,
+        previous_owner=before.worker_id,
+        previous_attempts=frame.attempt - 1,
+        prior_lease_until=before.lease_until,
+    )
 
 
 def _traceparent(turn: Turn, step: StepName, visit: int) -> str:
     return traceparent(turn.running.execution_id, step_key(step, visit))
-
-
-def _frame_work(turn: Turn, work: LoopWork, frame: _Frame, lease_seconds: float) -> FrameWork:
-    running, window = turn.running, frame.window
-    facts = running.facts[work.loop_id]
-    if work.mode == "sequential":  # rows see what the rows before them wrote
-        facts = msgspec.structs.replace(facts, ctx=turn.state.ctx)
-    items, earlier = work.collection, work.earlier.get(frame.frame_id)
-    shard = work.shards.get(frame.frame_id)
-    return FrameWork(
-        scope=running.source.scope,
-        execution_id=running.execution_id,
-        playbook_digest=running.plan.digest,
-        step=work.step,
-        visit=work.visit,
-        stage_id=work.stage_id or StageId(""),
-        frame_id=frame.frame_id,
-        ordinal=frame.ordinal,
-        attempt=frame.attempt,
-        lease_until=plus(turn.now, seconds=lease_seconds),
-        lease_seconds=lease_seconds,
-        mode=work.mode,
-        first_index=window.first,
-        row_count=window.rows,
-        total=work.total,
-        row_concurrency=row_concurrency(work),
-        seconds_max=work.policy.get("max_seconds"),
-        bytes_max=work.policy.get("max_bytes"),
-        heartbeat_seconds=work.policy.get("heartbeat_seconds"),
-        failure=work.policy.get("failure", "fail_fast"),
-        facts=facts,
-        rows=None if items is None else items[window.first : window.first + window.rows],
-        collection=work.collection_ref,
-        visit_attempt=work.attempt,
-        after=() if earlier is None else earlier.frames,
-        kept=() if earlier is None else _kept(earlier),
-        kept_ref=None if earlier is None else earlier.output_ref,
-        policy=work.policy if work.mode == "cursor" else {},
-        claimed=work.cursor.claimed.get(frame.frame_id),
-        shard_attempt=1 if shard is None else shard.attempt,
-    )
-
-
-def _kept(earlier: Unfinished) -> tuple[RowOutcome, ...]:
-    """Beside a reference they are a preview."""
-    if earlier.output_ref is not None:
-        return ()
-    return msgspec.convert(earlier.outcomes, tuple[RowOutcome, ...])
-
-
-def _given_up(work: LoopWork, frame: FrameRow) -> FrameFailed | ShardFailed:
-    if work.mode == "fanout":
-        return shards.given_up(work, frame)
-    message = f"frame {frame.ordinal} was lost {frame.attempts} times; its workers went quiet"
-    return FrameFailed(error=Failure(kind="lease_lost", message=message))
 
 
 def _attempts_max(work: LoopWork) -> int:

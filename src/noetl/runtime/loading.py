@@ -137,13 +137,12 @@ class Loader:
     async def _recall_holders(self, running: Running) -> None:
         """Which boot of its worker holds a frame stands in the event that handed it out."""
         for frame in list(running.state.frames.values()):
-            if frame.frame_id in running.incarnations or frame.claimed_event_id is None:
+            if running.holders.of(frame.frame_id) is not None or frame.claimed_event_id is None:
                 continue
             version = await self._version_of(running.execution_id, frame.claimed_event_id)
             found = await self._log.read(running.execution_id, after_version=version - 1, limit=1)
-            for event in (open_stored(stored).event for stored in found):
-                if isinstance(event, FrameDispatched):
-                    running.incarnations[frame.frame_id] = event.incarnation
+            for recorded in map(open_stored, found):
+                running.holders.hear(recorded.envelope, recorded.event)
 
     async def _version_of(self, execution: ExecutionId, event: EventId) -> int:
         return await self._log.version_at(execution, AtEvent(event)) or 0

@@ -16,6 +16,7 @@ from noetl.runtime import reports
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.log_lines import about
 from noetl.runtime.measures import Measure
+from noetl.runtime.reports_frames import REAPER, abandon_frame
 from noetl.runtime.running import Running
 from noetl.runtime.turn import Turn
 from noetl.templates.recorded import inline_result
@@ -114,7 +115,7 @@ def take_back_overdue(turn: Turn) -> list[Lease]:
         stage = turn.state.stages.get(frame.stage_id)
         step = None if stage is None else stage.step
         taken.append(Lease("frame_lease_expired", step, frame.worker_id))
-        reports.abandon_frame(turn, frame)
+        abandon_frame(turn, frame, reclaimer=REAPER)
     return taken
 
 

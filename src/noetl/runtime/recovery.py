@@ -16,6 +16,7 @@ from noetl.runtime import reports
 from noetl.runtime.control import cancel_tree, cancelled_children
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.projector import Projector
+from noetl.runtime.reports_frames import abandon_frame
 from noetl.runtime.seats import Seats
 from noetl.runtime.turn import Turn
 
@@ -169,10 +170,12 @@ def _void(turn: Turn, gone: frozenset[WorkerId], seats: Seats, *, handed_back: b
         else:
             reports.take_back(turn, row)
     for frame in list(turn.state.frames.values()):
-        held_by = turn.running.incarnations.get(frame.frame_id)
+        holder = turn.running.holders.of(frame.frame_id)
+        held_by = None if holder is None else holder.incarnation
         if frame.worker_id not in gone or seats.is_incarnation(frame.worker_id, held_by):
             continue
         if turn.is_full:
             return True
-        reports.abandon_frame(turn, frame, handed_back=handed_back)
+        reclaimer = None if handed_back else frame.worker_id  # by its newer boot
+        abandon_frame(turn, frame, reclaimer=reclaimer, handed_back=handed_back)
     return False

@@ -7,27 +7,22 @@ import msgspec
 
 from noetl.decider.answers import Decided
 from noetl.domain.events import (
-    BusinessObjectsRecorded,
     CallDone,
     CallFailed,
     CommandCompleted,
     CommandFailed,
     CommandHeartbeat,
     CommandReleased,
-    FrameAbandoned,
-    FrameCommitted,
-    FrameFailed,
     FrameHeartbeat,
     FrameStarted,
 )
-from noetl.domain.events.values import Failure, Result, ResultReference
+from noetl.domain.events.values import Failure, Result
 from noetl.domain.execution.losses import is_given_up
 from noetl.domain.execution.rows import CommandRow, FrameRow
-from noetl.domain.work import Call, CommandReport, FrameReport, Heartbeat, LeaseAnswer, NextAction
+from noetl.domain.work import Call, CommandReport, Heartbeat, LeaseAnswer, NextAction
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import CommandId, FrameId, LoopId, WorkerId
 from noetl.kernel.instant import plus
-from noetl.runtime import shards
 from noetl.runtime.turn import Turn, about_command, about_frame
 
 RENEWED_BELOW = 0.9
@@ -36,9 +31,6 @@ counts on this much of a lease from then on."""
 
 FRAME_ATTEMPTS_MAX = 10
 """As often as a command: processes that come and go in the middle of a frame lose it, too."""
-
-FRAME_FAILURES_MAX = 3
-"""What a worker reports as failed is mostly so for the next one, too."""
 
 
 def attempts_of(policy: Mapping[str, Any], usual: int = FRAME_ATTEMPTS_MAX) -> int:
@@ -75,6 +67,10 @@ def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
         policy = {} if stage is None else stage.frame_policy
         lease_seconds = lease_of(policy, lease_seconds, beat.lease_seconds)
     lease_until = plus(turn.now, seconds=lease_seconds)
+    if isinstance(held, FrameRow) and _begins(turn, held):
+        begun = FrameStarted(worker_id=beat.worker_id, lease_until=lease_until)
+        turn.add(about_frame(begun, held.frame_id, loop_of(turn, held.frame_id)))
+        return LeaseAnswer(next_action=next_action(turn), lease_until=lease_until)
     if held.lease_until is not None and held.lease_until > plus(
         turn.now, seconds=lease_seconds * RENEWED_BELOW
     ):
@@ -87,6 +83,14 @@ def heartbeat(turn: Turn, beat: Heartbeat, lease_seconds: float) -> LeaseAnswer:
         alive = FrameHeartbeat(worker_id=beat.worker_id, lease_until=lease_until)
         turn.add(about_frame(alive, frame, loop_of(turn, frame)))
     return LeaseAnswer(next_action=next_action(turn), lease_until=lease_until)
+
+
+def _begins(turn: Turn, frame: FrameRow) -> bool:
+    """The first that its holder says; a cursor's frame starts when it has claimed its rows."""
+    loop = loop_of(turn, frame.frame_id)
+    work = None if loop is None else turn.state.loop_work.get(loop)
+    window = None if work is None else work.out.get(frame.frame_id)
+    return frame.status == "CLAIMED" and window is not None and window.rows > 0
 
 
 def lease_of(policy: dict[str, Any], usual: float, asked: float | None) -> float:
@@ -126,57 +130,6 @@ def command_ended(turn: Turn, report: CommandReport) -> None:
     turn.add(*facts, about_command(_command_end(report), report.command_id))
 
 
-def frame_ended(turn: Turn, report: FrameReport, objects: ResultReference | None) -> None:
-    row = held_frame(turn, report.frame_id, report.attempt, report.worker_id)
-    loop = loop_of(turn, report.frame_id)
-    if row.status == "CLAIMED":  # a claim that found nothing is told of in one go
-        started = FrameStarted(worker_id=report.worker_id)
-        turn.add(about_frame(started, report.frame_id, loop))
-    work = None if loop is None else turn.state.loop_work.get(loop)
-    metrics = {**report.metrics, **_named_cycles(report)}
-    if work is not None and work.mode == "fanout":
-        shard = shards.ended(work, report, metrics)
-        turn.add(*_emitted(report, objects), about_frame(shard, report.frame_id, loop))
-    elif report.error is not None:
-        turn.add(about_frame(_frame_lost(turn, row, report), report.frame_id, loop))
-    else:
-        committed = _committed(report, metrics)
-        turn.add(*_emitted(report, objects), about_frame(committed, report.frame_id, loop))
-
-
-def _emitted(report: FrameReport, objects: ResultReference | None) -> list[Decided]:
-    if objects is None:
-        return [Decided(event=emitted) for emitted in report.emitted]
-    recorded = BusinessObjectsRecorded(objects_ref=objects, count=len(report.emitted))
-    return [Decided(event=recorded)]
-
-
-def _committed(report: FrameReport, metrics: dict[str, Any]) -> FrameCommitted:
-    return FrameCommitted(
-        worker_id=report.worker_id,
-        row_count=report.row_count,
-        failed_rows=report.failed_rows,
-        broken_rows=report.broken_rows,
-        events_emitted=len(report.emitted),
-        output_ref=report.output,
-        outcomes=[msgspec.to_builtins(outcome) for outcome in report.outcomes],
-        writes=report.writes,
-        row_error=report.row_error,
-        cursor=report.cursor,
-        metrics=metrics,
-    )
-
-
-def _named_cycles(report: FrameReport) -> dict[str, list[str]]:
-    """For the ledger; the numbers beside them count all."""
-    named = {
-        "repeated": report.repeated,
-        "adopted": report.adopted,
-        "in_doubt": report.in_doubt,
-    }
-    return {state: [*cycles] for state, cycles in named.items() if cycles}
-
-
 def take_back(turn: Turn, row: CommandRow) -> None:
     """Its holder is gone: the command may be claimed again, and fails when it was lost too often.
 
@@ -195,40 +148,6 @@ def hand_back(turn: Turn, row: CommandRow) -> None:
     released = CommandReleased(worker_id=row.worker_id or WorkerId(""), claim=row.claim)
     turn.add(about_command(released, row.command_id))
     turn.running.void.discard(row.command_id)
-
-
-def abandon_frame(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> None:
-    """Its holder is gone: the frame waits to be handed out again."""
-    gone = _abandoned(turn, row, handed_back=handed_back)
-    turn.add(about_frame(gone, row.frame_id, loop_of(turn, row.frame_id)))
-
-
-def _frame_lost(turn: Turn, row: FrameRow, report: FrameReport) -> FrameFailed | FrameAbandoned:
-    stage = turn.state.stages.get(row.stage_id)
-    attempts_max = 1 if stage is None else attempts_of(stage.frame_policy, FRAME_FAILURES_MAX)
-    error = report.error or Failure(kind="unknown", message="the frame failed without a word")
-    if not is_given_up(turn.state, row, attempts_max) and error.retryable:
-        return _abandoned(turn, row)
-    return FrameFailed(
-        error=error,
-        worker_id=row.worker_id,
-        row_count=report.row_count,
-        output_ref=report.output,
-        events_emitted=len(report.emitted),
-        cursor=report.cursor,
-    )
-
-
-def _abandoned(turn: Turn, row: FrameRow, *, handed_back: bool = False) -> FrameAbandoned:
-    stage = turn.state.stages.get(row.stage_id)
-    policy = {} if stage is None else stage.frame_policy
-    return FrameAbandoned(
-        previous_owner=row.worker_id or WorkerId(""),
-        previous_attempts=row.attempts,
-        prior_lease_until=row.lease_until,
-        handed_back=handed_back,
-        attempts_max=attempts_of(policy),
-    )
 
 
 def _command_end(report: CommandReport) -> CommandCompleted | CommandFailed:

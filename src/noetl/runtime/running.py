@@ -1,25 +1,26 @@
 """One execution in memory: its state, its place in the log, and what its open work may see."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from noetl.decider.plan import Plan
 from noetl.decider.view import facts_of
-from noetl.domain.events import (
-    CommandIssued,
-    Event,
-    FrameDispatched,
-    ShardEnqueued,
-    StageOpened,
-)
+from noetl.domain.events import CommandIssued, Event, StageOpened
 from noetl.domain.events.envelope import Envelope, Source
 from noetl.domain.execution.accumulator import Accumulator
 from noetl.domain.execution.fold import evolve
 from noetl.domain.execution.rows import TERMINAL
 from noetl.domain.execution.state import ExecutionState
 from noetl.domain.log import EMPTY_STREAM, StoredEvent, StreamHead
+from noetl.domain.naming.locator import Locality
 from noetl.domain.work import Facts
-from noetl.kernel.ids import CommandId, ExecutionId, FrameId, LoopId
+from noetl.kernel.ids import CommandId, ExecutionId, LoopId, StepName
+from noetl.runtime.holders import Holders
+from noetl.runtime.placing import place_in
 from noetl.wire.codec import Sealer, open_stored
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Running:
@@ -33,7 +34,8 @@ class Running:
         self.accumulator = Accumulator(ExecutionState())
         self.facts: dict[CommandId | LoopId, Facts] = {}
         self.void: set[CommandId] = set()  # commands whose holder is known to be gone
-        self.incarnations: dict[FrameId, int | None] = {}  # of the holders of frames
+        self.holders = Holders()
+        self.places: dict[StepName, Locality] = {}  # where steps ran last, if their workers told
         self.recorded_version = 0  # the state may be ahead of the log while a turn is appended
 
     @property
@@ -53,16 +55,21 @@ class Running:
         """Whether the log holds everything that this state says."""
         return self.head.version == self.recorded_version
 
-    def apply(self, envelope: Envelope, event: Event) -> None:
+    def apply(
+        self, envelope: Envelope, event: Event, annotations: Mapping[str, Any] = NOTHING
+    ) -> None:
         """Fold one event. Work sees the execution as it was when the work was issued."""
         evolve(self.accumulator, envelope, event)
         self.head = StreamHead(envelope.stream_version, envelope.event_id)
+        self.holders.hear(envelope, event)
+        if annotations and envelope.command_id in self.state.commands:
+            place = place_in(annotations)
+            if place is not None:
+                self.places[self.state.commands[envelope.command_id].step] = place
         if isinstance(event, CommandIssued) and envelope.command_id is not None:
             self.facts[envelope.command_id] = facts_of(self.state)
         elif isinstance(event, StageOpened) and event.loop_id is not None:
             self.facts[event.loop_id] = facts_of(self.state)
-        elif isinstance(event, FrameDispatched | ShardEnqueued) and envelope.frame_id is not None:
-            self.incarnations[envelope.frame_id] = event.incarnation
 
     def begin_at(self, state: ExecutionState) -> None:
         """Stand on a state that was folded elsewhere, instead of on the first event."""
@@ -74,7 +81,7 @@ class Running:
     def apply_stored(self, page: Iterable[StoredEvent]) -> None:
         for stored in page:
             recorded = open_stored(stored)
-            self.apply(recorded.envelope, recorded.event)
+            self.apply(recorded.envelope, recorded.event, recorded.annotations)
         self.recorded_version = self.head.version
 
     def forget_ended_work(self) -> None:
@@ -84,5 +91,4 @@ class Running:
             if key not in state.loop_work:
                 del self.facts[key]
         self.void &= state.commands.keys()
-        for frame in [frame for frame in self.incarnations if frame not in state.frames]:
-            del self.incarnations[frame]
+        self.holders.forget_all_but(state.frames)

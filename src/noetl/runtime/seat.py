@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from noetl.domain.naming.distance import Distance, distance, is_within
+from noetl.domain.naming.locator import Locality
 from noetl.domain.playbook.needs import Kinds
 from noetl.domain.work import Work, WorkerIdentity
 from noetl.kernel.ids import StageId
@@ -66,6 +68,16 @@ class Seat:
             return False
         serves = self.worker.serves
         return not has_own if serves is None else serves.stage_id == stage_id
+
+    def distance(self, source: Locality | None) -> Distance | None:
+        """How far it is from the rows of a frame; None: nobody knows where they are."""
+        serves = self.worker.serves
+        known = source if serves is None or serves.source is None else serves.source
+        return None if known is None else distance(self.worker.locality or Locality(), known)
+
+    def is_near_enough(self, source: Locality | None) -> bool:
+        reached = self.distance(source)
+        return reached is None or is_within(reached, self.worker.distance_max)
 
     @property
     def asks_by_itself(self) -> bool:

@@ -3,6 +3,8 @@
 from collections import OrderedDict
 from typing import NamedTuple
 
+from noetl.domain.naming.distance import Preference, rank
+from noetl.domain.naming.locator import Locality
 from noetl.domain.playbook.model import Playbook
 from noetl.domain.playbook.needs import ANY, Kinds, kinds_needed
 from noetl.domain.work import StageServed, WorkerIdentity
@@ -18,6 +20,7 @@ class Need(NamedTuple):
     kinds: Kinds
     stage_id: StageId | None = None  # of a frame
     is_for_engine: bool = False  # slots of its engine take it, and others only when told to
+    source: Locality | None = None  # where its rows were made
 
 
 class Seats:
@@ -27,6 +30,7 @@ class Seats:
         """Kinds that can be waited for, besides those that workers have; None: all. Work of any
         other kind goes to whoever is free, to fail there with advice instead of waiting."""
         self.is_closed = False  # nobody is given anything any more
+        self.preference: Preference = "zone"
         self._served_by: dict[StageId, set[WorkerId]] = {}
         self.left_to_all: set[StageId] = set()
         """Stages that waited for their engine in vain."""
@@ -76,20 +80,30 @@ class Seats:
         return self._seats.get(worker_id)
 
     def free(self, now: Instant, need: Need) -> Seat | None:
-        """The next worker with a free slot for this, in turns so that all get some."""
+        """The next worker with a free slot for this, in turns so that all get some; of several
+        the nearest to its rows, and those far away when nobody near has a free slot."""
         if self.is_closed:
             return None
         asked, has_own = self._asked(need.kinds), self._has_own(need, now)
-        for worker_id, seat in self._seats.items():
-            if (
-                seat.free > 0
-                and seat.is_for(need.stage_id, has_own=has_own)
-                and seat.has(asked)
-                and seat.is_there(now)
-            ):
-                self._seats.move_to_end(worker_id)
-                return seat
-        return None
+        fit = (
+            seat
+            for seat in self._seats.values()
+            if seat.free > 0
+            and seat.is_for(need.stage_id, has_own=has_own)
+            and seat.has(asked)
+            and seat.is_there(now)
+            and seat.is_near_enough(need.source)
+        )
+        if need.source is None or self.preference == "any":
+            found = next(fit, None)
+        else:
+            found = min(fit, key=lambda seat: self._rank(seat, need), default=None)
+        if found is not None:
+            self._seats.move_to_end(found.worker.worker_id)
+        return found
+
+    def _rank(self, seat: Seat, need: Need) -> int:
+        return rank(seat.distance(need.source) or "any", self.preference)
 
     def hungry(self, now: Instant) -> ExecutionId | None:
         """The execution that has starved longest of those that somebody could feed now."""
@@ -106,7 +120,12 @@ class Seats:
 
     def _could_feed(self, need: Need, free: list[Seat], now: Instant) -> bool:
         asked, has_own = self._asked(need.kinds), self._has_own(need, now)
-        return any(seat.is_for(need.stage_id, has_own=has_own) and seat.has(asked) for seat in free)
+        return any(
+            seat.is_for(need.stage_id, has_own=has_own)
+            and seat.has(asked)
+            and seat.is_near_enough(need.source)
+            for seat in free
+        )
 
     def _has_own(self, need: Need, now: Instant) -> bool:
         """Whether slots of an engine work on the stage, as far as anybody has heard of them, or

@@ -1,7 +1,6 @@
 """The work desk for workers that know only stages and frames: the same desk in their words."""
 
 import asyncio
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,8 +19,16 @@ from noetl.domain.frame_messages import (
     FrameKept,
     LentFrame,
 )
+from noetl.domain.naming.locator import Locality
 from noetl.domain.projection import ProjectionQuery
-from noetl.domain.work import FrameWork, Heartbeat, NextAction, StageServed, WorkerIdentity
+from noetl.domain.work import (
+    FrameQuestion,
+    FrameWork,
+    Heartbeat,
+    NextAction,
+    StageServed,
+    WorkerIdentity,
+)
 from noetl.kernel.errors import (
     ClaimLost,
     FrameAlreadyTerminal,
@@ -37,19 +44,19 @@ from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.frame_outputs import report_of
+from noetl.runtime.frame_work import work_again
+from noetl.runtime.placing import LOCALITY, place_in
+from noetl.runtime.reports import lease_of
 from noetl.runtime.running import Running
 
 BOOT = "frames"
 """Such a worker has no incarnations: what it held before a restart it loses with its leases."""
 
-REMEMBERED_MAX = 1_000
 LOOKS_MAX, EARLY_LOOKS_MAX, LOOK_SECONDS = 50, 5, 0.1
 """How long read models may take to hear of a frame's end: they follow the log at a distance."""
 
 _STAGE = msgspec.json.Decoder(StageRow)
 _FRAME = msgspec.json.Decoder(FrameRow)
-
-_Question = tuple[StageId, WorkerId, str, str]
 
 
 class Held(NamedTuple):
@@ -64,7 +71,6 @@ class StageDesk:
     projections: ProjectionStore
     results: ResultStore
     scope: Scope
-    _asked: OrderedDict[_Question, tuple[FrameWork, ...]] = field(default_factory=OrderedDict)
     _turns: WeakValueDictionary[WorkerId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stage(self, stage_id: StageId) -> Running:
@@ -99,25 +105,13 @@ class StageDesk:
         running = await self.stage(stage_id)
         turn = self._turns.setdefault(ask.worker_id, asyncio.Lock())
         async with turn:
-            question = _question(stage_id, ask)
-            known = None if question is None else self._asked.get(question)
-            if known is not None:
-                return [await self._still_lent(work, ask) for work in known]
-            served = StageServed(
-                execution_id=running.execution_id, stage_id=stage_id, is_shared=True
-            )
-            worker = WorkerIdentity(
-                worker_id=ask.worker_id,
-                boot_id=BOOT,
-                slots=ask.requested_count,
-                serves=served,
-                lease_seconds=ask.lease_seconds,
-            )
+            question = _question(ask)
+            if question is not None:
+                known = running.holders.asked((stage_id, ask.worker_id, question))
+                if known:
+                    return [await self._still_lent(frame_id, ask) for frame_id in known]
+            worker = _worker(running, stage_id, ask, question)
             frames = await self._claimed(worker, ask)
-            if question is not None and frames:
-                self._asked[question] = frames
-                if len(self._asked) > REMEMBERED_MAX:
-                    self._asked.popitem(last=False)
         return self._lent(running, frames)
 
     async def _claimed(self, worker: WorkerIdentity, ask: FrameAsk) -> tuple[FrameWork, ...]:
@@ -133,8 +127,15 @@ class StageDesk:
                 await self.coordinator.held.clock.sleep(0)
         return _frames_of(works)
 
-    async def _still_lent(self, work: FrameWork, ask: FrameAsk) -> LentFrame:
-        held = await self._held(work.frame_id, ask.worker_id, work.attempt)
+    async def _still_lent(self, frame_id: FrameId, ask: FrameAsk) -> LentFrame:
+        """By the log, so that a server that was started anew knows it, too."""
+        held = await self._held(frame_id, ask.worker_id, None)
+        stage = held.running.state.stages.get(held.row.stage_id)
+        policy = {} if stage is None else stage.frame_policy
+        usual = self.coordinator.held.terms.lease_seconds
+        work = work_again(held.running, held.row, lease_of(policy, usual, ask.lease_seconds))
+        if work is None:
+            raise _not_yours(held.row, "was taken back")
         return _lent(held, work)
 
     async def heartbeat(self, frame_id: FrameId, beat: FrameBeat) -> FrameKept:
@@ -174,24 +175,22 @@ class StageDesk:
     async def _held(self, frame_id: FrameId, worker: WorkerId, attempt: int | None) -> Held:
         """Raises FrameAlreadyTerminal, FrameOwnerMismatch, FrameNotFound."""
         held = await self.frame(frame_id)
-        owner = held.row.worker_id
-        if owner != worker:
-            holder = "nobody" if owner is None else owner
-            raise FrameOwnerMismatch(f"frame {frame_id}", f"is held by {holder}, not by {worker}")
+        if held.row.worker_id != worker:
+            holder = held.row.worker_id or "nobody"
+            raise _not_yours(held.row, f"is held by {holder}, not by {worker}")
         if attempt is not None and attempt != held.row.attempts:
-            reason = f"is at attempt {held.row.attempts}, not {attempt}"
-            raise FrameOwnerMismatch(f"frame {frame_id}", reason)
+            raise _not_yours(held.row, f"is at attempt {held.row.attempts}, not {attempt}")
         return held
 
     async def _lost(self, frame_id: FrameId, lost: ClaimLost) -> ClaimLost:
         """Why, as precisely as it can be known now."""
         try:
-            await self.frame(frame_id)
+            held = await self.frame(frame_id)
         except FrameAlreadyTerminal as terminal:
             return terminal
         except FrameNotFound:
             return lost
-        return FrameOwnerMismatch(f"frame {frame_id}", "was taken over")
+        return _not_yours(held.row, "was taken over")
 
     async def _records(self, kind: str, name: str, value: str) -> list[bytes]:
         query = ProjectionQuery(
@@ -209,11 +208,50 @@ def _frames_of(works: Any) -> tuple[FrameWork, ...]:
     return tuple(work for work in works if isinstance(work, FrameWork))
 
 
-def _question(stage_id: StageId, ask: FrameAsk) -> _Question | None:
+def _question(ask: FrameAsk) -> FrameQuestion | None:
     slot, index = ask.cursor.get("worker_slot_id"), ask.cursor.get("frame_index")
-    if slot is None or index is None:
-        return None
-    return stage_id, ask.worker_id, str(slot), str(index)
+    return None if slot is None or index is None else (str(slot), str(index))
+
+
+def _worker(
+    running: Running, stage_id: StageId, ask: FrameAsk, question: FrameQuestion | None
+) -> WorkerIdentity:
+    served = StageServed(
+        execution_id=running.execution_id,
+        stage_id=stage_id,
+        is_shared=True,
+        question=question,
+        command_id=ask.command_id,
+        source=_source(ask),
+    )
+    return WorkerIdentity(
+        worker_id=ask.worker_id,
+        boot_id=BOOT,
+        slots=ask.requested_count,
+        serves=served,
+        lease_seconds=ask.lease_seconds,
+        locality=ask.locality.place,
+        distance_max=ask.locality.max_distance,
+    )
+
+
+def _source(ask: FrameAsk) -> Locality | None:
+    """Where the worker knows its rows to be."""
+    for name in ("source_locality", "producer_locality"):
+        found = place_in({LOCALITY: ask.cursor.get(name)})
+        if found is not None:
+            return found
+    return None
+
+
+def _not_yours(row: FrameRow, reason: str) -> FrameOwnerMismatch:
+    known = {
+        "owner_worker": row.worker_id,
+        "attempt": str(row.attempts),
+        "lease_until": row.lease_until,
+    }
+    owner = {name: value for name, value in known.items() if value is not None}
+    return FrameOwnerMismatch(row.frame_id, reason, owner)
 
 
 def _lent(held: Held, work: FrameWork) -> LentFrame:
@@ -226,7 +264,7 @@ def _lent(held: Held, work: FrameWork) -> LentFrame:
         status=row.status,
         cursor=row.cursor or window_as_cursor(Window(work.first_index, work.row_count)),
         lease_until=row.lease_until or work.lease_until,
-        dsl_ref=f"{running.plan.digest}#{work.step}",
+        dsl_ref=running.plan.reference(work.step),
         frame_policy={} if stage is None else stage.frame_policy,
         owner_worker=row.worker_id or WorkerId(""),
         attempt=row.attempts,

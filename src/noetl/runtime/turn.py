@@ -69,7 +69,7 @@ class Turn:
         running = self.running
         sealed = running.sealer.seal(drafts, running.head)
         for event in sealed:
-            running.apply(event.envelope, event.event)
+            running.apply(event.envelope, event.event, event.annotations)
         self.events += sealed
 
     def decide(self, decided: Sequence[Decided]) -> None:
@@ -101,6 +101,8 @@ class Turn:
             command_id=happening.command_id,
             stage_id=self._stage(happening),
             frame_id=happening.frame_id,
+            meta=happening.meta,
+            annotations=happening.annotations,
         )
 
     def _stage(self, happening: Decided) -> StageId | None:

@@ -126,7 +126,7 @@ async def test_frames_are_shown_page_by_page_and_by_stage(api: Api, anna: Foreig
     path = f"/api/executions/{execution}/frames"
 
     first = await api.get(path, limit=1, stage_id=stage)
-    rest = await api.get(path, limit=5, after=first["next_after"], status="running")
+    rest = await api.get(path, limit=5, after=first["next_after"], status="claimed")
 
     shown = [row["frame_id"] for page in (first, rest) for row in page["frames"]]
     assert shown == [frame["frame_id"] for frame in frames]

@@ -79,7 +79,7 @@ def told(running: Running) -> Sequence[object]:
         running.head,
         running.recorded_version,
         msgspec.to_builtins(running.facts),
-        running.incarnations,
+        {frame: running.holders.of(frame) for frame in running.state.frames},
         running.source,
     )
 

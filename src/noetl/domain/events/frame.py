@@ -28,8 +28,13 @@ class FrameDispatched(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     attempts_max: Int64 = 1
     cursor: dict[str, Any] = {}
     parent_frame_id: FrameId | None = None  # the one that its stage handed out before it
-    slot: Int64 | None = None
+    slot: Int64 | None = None  # of an engine
     incarnation: Int64 | None = None
+    previous_owner: WorkerId | None = None  # of a frame that is handed out again
+    previous_attempts: Int64 = 0
+    prior_lease_until: InstantText | None = None
+    retry_mode: str = "whole_frame"
+    row_split_retry: bool = False
 
 
 class FrameStarted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +66,7 @@ class FrameAbandoned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     previous_owner: WorkerId
     previous_attempts: Int64
     prior_lease_until: InstantText | None = None
-    reclaimer: WorkerId | None = None
+    reclaimer: WorkerId | None = None  # who took it back; None: its holder gave it back
     attempts_max: Int64 = 1
     retry_mode: str = "whole_frame"
     row_split_retry: bool = False
@@ -100,3 +105,6 @@ class FrameFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     output_ref: ResultReference | None = None
     cursor: dict[str, Any] = {}
     retry_mode: str = "whole_frame"
+    row_split_retry: bool = False
+    attempts: Int64 = 0  # holders that it had
+    attempts_max: Int64 = 1

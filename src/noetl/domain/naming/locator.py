@@ -12,7 +12,6 @@ text, and every text one meaning.
 """
 
 import re
-from typing import NamedTuple
 
 import msgspec
 
@@ -36,20 +35,13 @@ _KEY = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED = {"tenant": "%74enant", "execution": "%65xecution"}
 
 
-class Locality(NamedTuple):
-    """Where something is, from coarse to fine; None is what its name does not say."""
+class Locality(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where something is, from coarse to fine; None is what nobody says."""
 
     region: str | None = None
     zone: str | None = None
     cluster: str | None = None
     node: str | None = None
-
-    def nearness(self, other: "Locality") -> int:
-        """How many levels two places share, from the coarsest down: 4 is the same node."""
-        for level, (one, two) in enumerate(zip(self, other, strict=True)):
-            if one is None or one != two:
-                return level
-        return len(self)
 
 
 class ResourceLocator(msgspec.Struct, frozen=True):
@@ -96,7 +88,7 @@ class ResourceLocator(msgspec.Struct, frozen=True):
         return dict(self.pairs).get(kind)
 
     def locality(self) -> Locality:
-        return Locality(*map(self.value, Locality._fields))
+        return Locality(*map(self.value, Locality.__struct_fields__))
 
 
 class LogicalName(msgspec.Struct, frozen=True):
@@ -221,7 +213,7 @@ class WorkerLocatorParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def worker_locator(parts: WorkerLocatorParts) -> ResourceLocator:
-    places = ((level, getattr(parts, level)) for level in Locality._fields)
+    places = ((level, getattr(parts, level)) for level in Locality.__struct_fields__)
     known = tuple((level, name) for level, name in places if name is not None)
     return ResourceLocator((*_owner(parts.scope), *known, ("worker", parts.worker)))
 

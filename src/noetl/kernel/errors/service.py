@@ -1,5 +1,7 @@
 """What can be wrong with stores, requests, work and the servers behind them."""
 
+from collections.abc import Mapping
+
 from noetl.kernel.errors.root import NoETLError
 
 
@@ -84,7 +86,13 @@ class FrameAlreadyTerminal(ClaimLost):
 
 
 class FrameOwnerMismatch(ClaimLost):
+    """Somebody else has the frame, or nobody has it any more: who, and until when."""
+
     code = "frame_owner_mismatch"
+
+    def __init__(self, frame: str, reason: str, owner: Mapping[str, str]) -> None:
+        super().__init__(f"frame {frame}", reason)
+        self.owner = dict(owner)
 
 
 class FrameNotFound(RequestInvalid):
@@ -116,8 +124,8 @@ class CredentialMissing(CredentialError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"there is no credential {name!r}; add it: noetl credentials add {name}, or look for"
-            " its name: noetl credentials list"
+            f"there is no credential {name!r}; add it: noetl credentials add {name} --type"
+            " TYPE, or look for its name: noetl credentials list"
         )
         self.name = name
 

@@ -53,25 +53,6 @@ def test_places_in_the_older_order_say_the_same() -> None:
     assert older.locality() == Locality("r", "z", "c", "n")
 
 
-@pytest.mark.parametrize(
-    ("other", "levels"),
-    [
-        (Locality("eu", "eu-a", "blue", "n1"), 4),
-        (Locality("eu", "eu-a", "blue", "n2"), 3),
-        (Locality("eu", "eu-b", "blue", "n1"), 1),
-        (Locality("us", "eu-a", "blue", "n1"), 0),
-        (Locality(), 0),
-    ],
-)
-def test_nearness_counts_shared_levels_from_the_coarsest(other: Locality, levels: int) -> None:
-    assert WORKER.locality().nearness(other) == levels
-    assert other.nearness(WORKER.locality()) == levels
-
-
-def test_what_no_name_says_is_near_to_nothing() -> None:
-    assert Locality().nearness(Locality()) == 0
-
-
 def test_builders_name_datasets_streams_and_partitions() -> None:
     assert dataset_locator(SCOPE, "d").uri == "noetl://tenant/acme/org/research/dataset/d"
     assert stream_locator(SCOPE, "s").uri == "noetl://tenant/acme/org/research/stream/s"
