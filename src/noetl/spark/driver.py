@@ -21,6 +21,9 @@ from noetl.spark.slots import ARGUMENT_BYTES_MAX, SlotJob
 from noetl.spark.work_job import WorkAnswer, WorkJob
 
 START_SECONDS_MAX = 180.0
+STOP_SECONDS_MAX = 30.0
+"""Of a job that was cancelled. One that goes on for longer is not to be stopped without its driver,
+which then ends with all that runs in it."""
 
 Answer = TypeVar("Answer")
 
@@ -59,8 +62,10 @@ class SparkDriver:
         *,
         find_java: Callable[[], Java],  # asked when a JVM is needed, and not before
         environment: Mapping[str, str],
+        stop_seconds_max: float = STOP_SECONDS_MAX,
     ) -> None:
         self.settings = settings
+        self._stop_seconds_max = stop_seconds_max
         self._find_java = find_java
         self._environment = environment
         self._starting = asyncio.Lock()
@@ -115,7 +120,8 @@ class SparkDriver:
             return
         async with self._starting:
             process, session = await self._running()
-        await process.cancel(tag, session_id or session.session_id)
+        where = session_id or session.session_id
+        await process.cancel(tag, where, self._stop_seconds_max)
 
     async def running_tags(self) -> tuple[str, ...]:
         """For display. Starts nothing."""

@@ -82,10 +82,13 @@ class DriverProcess:
     def has_job(self, tag: str) -> bool:
         return tag in self._jobs
 
-    async def cancel(self, tag: str, session_id: str) -> None:
-        """Returns once the job is over."""
+    async def cancel(self, tag: str, session_id: str, seconds_max: float) -> None:
+        """Returns once the job is over. Raises SparkDriverLost when that took all there is."""
         number, answer = self._expected()
-        await self._send(messages.CancelJob(request=number, tag=tag, session_id=session_id))
+        request = messages.CancelJob(
+            request=number, tag=tag, session_id=session_id, seconds_max=seconds_max
+        )
+        await self._send(request)
         cancelled: messages.Cancelled = await answer
         if cancelled.reason is not None:
             raise SparkJobFailed(tag, f"it could not be cancelled: {cancelled.reason}")

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 CANCEL_AGAIN_SECONDS = 0.25
 REASON_LENGTH_MAX = 2_000
-STOP_SECONDS_MAX = 30.0
-"""A job that goes on for so long after it was stopped ends the driver, and all that runs in it."""
 
 _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"(noetl\.[\w.]+|[\w.]*(Error|Exception|Refused|Invalid)): ")
@@ -192,7 +190,7 @@ class DriverProgram:
     def _ended(self, request: messages.CancelJob) -> messages.Reply:
         assert self._control is not None, "as above"
         running = self._running.get(request.tag)
-        left = STOP_SECONDS_MAX
+        left = request.seconds_max
         self._control.cancel(request.tag, request.session_id)
         # The job may have been about to start, and then nothing was cancelled.
         while running is not None and not running.ended.wait(CANCEL_AGAIN_SECONDS):

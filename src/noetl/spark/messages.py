@@ -30,6 +30,7 @@ class CancelJob(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
     request: int
     tag: str
     session_id: str
+    seconds_max: float  # a job that goes on for longer ends the driver, and all that runs in it
 
 
 class AskStatus(msgspec.Struct, frozen=True, kw_only=True, tag="status"):
