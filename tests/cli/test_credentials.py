@@ -38,6 +38,15 @@ def test_a_credential_is_added_listed_and_removed(shell: Shell) -> None:
     assert gone.stderr.startswith("credential_missing: ")
 
 
+def test_a_type_that_looks_like_a_slip_of_the_pen_is_kept_and_told(shell: Shell) -> None:
+    data = ("--data", '{"host": "x"}')
+    added = shell.noetl("credentials", "add", "pg", "--type", "postgress", *data)
+    assert added.returncode == 0
+    assert "is the type postgress a slip of the pen? There is postgres" in added.stderr
+    own = shell.noetl("credentials", "add", "other", "--type", "ours", *data)
+    assert "slip" not in own.stderr
+
+
 def test_a_name_that_is_taken_is_replaced_only_when_asked_for(shell: Shell) -> None:
     def add(*more: str) -> CompletedProcess[str]:
         return shell.noetl(

@@ -24,6 +24,7 @@ def test_one_interrupt_cancels_the_execution(shell: Shell) -> None:
     answer = json.loads(out)
     assert answer["status"] == "CANCELLED"
     assert "cancelling; Ctrl-C again leaves at once" in err
+    assert "cancelled: step start: Ctrl-C" in err
     assert "Traceback" not in err
     assert shell.json("executions", "show", answer["execution_id"])["status"] == "CANCELLED"
 

@@ -145,6 +145,13 @@ def test_verify_prints_a_certificate(shell: Shell, execution: str) -> None:
     }  # fmt: skip
 
 
+def test_people_read_lines_and_programs_read_an_object(shell: Shell, execution: str) -> None:
+    assert "bytes" in json.loads(shell.noetl("replay", "snapshot", execution, "--json").stdout)
+    shown = shell.noetl("replay", "snapshot", execution).stdout
+    assert shown.splitlines()[0].split() == ["execution", "id", execution]
+    assert "equal, taken at version" in shell.noetl("replay", "verify", execution).stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -13,7 +13,7 @@ def test_the_engine_and_its_link_are_told_once() -> None:
     told = Told().spark_loop(100)
     (row,) = told.progress.open.values()
     assert row.loop is not None
-    assert (row.loop.served_by, told.news) == ("waits for spark", [])
+    assert (row.loop.served_by, told.news) == ("starting spark", [])
     told.out(1, "1")
     assert (row.loop.served_by, told.news) == ("local", [])
     told.job(2).out(2, "2")
@@ -23,6 +23,13 @@ def test_the_engine_and_its_link_are_told_once() -> None:
     assert row.loop.served_by == "spark, 2 slots"
     told.tell(4, StageClosed(status="COMPLETED"), STAGE)
     assert told.spark_loop(100).job(5).news == []
+
+
+def test_slots_that_have_taken_nothing_yet_are_starting() -> None:
+    told = Told().spark_loop(100).job(1)
+    (row,) = told.progress.open.values()
+    assert row.loop is not None
+    assert row.loop.served_by == "starting 2 slots"
 
 
 def test_slots_that_are_lost_and_come_back_are_told() -> None:

@@ -10,6 +10,8 @@ from tests.cli.shells import HEAD, HELLO, Shell
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("run",), 2, "Missing argument 'REF'"),
     (("run", "missing.yaml"), 2, "missing.yaml cannot be read: No such file"),
+    (("run", "helo.yaml"), 2, "did you mean hello.yaml?"),
+    (("run", "hello.yaml", "--set", "who", "=", "x"), 2, "write KEY=VALUE without blanks"),
     (("run", "folder"), 2, "folder is a folder, and no playbook is registered under it"),
     (("run", "bad.yaml"), 2, "bad.yaml:2:2: error: this is not YAML"),
     (("run", "binary.yaml"), 2, "save the file as UTF-8"),

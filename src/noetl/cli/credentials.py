@@ -15,6 +15,7 @@ from noetl.cli.files import PATH, read_file
 from noetl.cli.output import print_json, print_table, shown, tell
 from noetl.cli.values import parse_mapping, parse_value
 from noetl.domain.credential import CredentialEntry, NewCredential
+from noetl.domain.playbook.wording import misspelt
 from noetl.kernel.errors import CredentialMissing, LogMissing
 
 USUAL_FIELDS = {
@@ -60,7 +61,7 @@ def credentials() -> None:
 @click.option("--replace", "replaces", is_flag=True, help="Even when one of that name exists.")
 @options.as_json
 def add(name: str | None, as_json: bool, replaces: bool, **given: Any) -> None:
-    """Add a credential; with --replace, in the place of the one of that name.
+    """Add a credential, or --replace the one of that name.
 
     Without --data, --file or --field the fields are asked for, secrets unseen.
 
@@ -77,6 +78,9 @@ def add(name: str | None, as_json: bool, replaces: bool, **given: Any) -> None:
         print_json(entry)
         return
     tell(f"kept: credential {shown(entry.name)} ({shown(entry.type)})")
+    meant = misspelt(entry.type, USUAL_FIELDS)
+    if meant is not None and meant != entry.type:
+        tell(f"warning: is the type {shown(entry.type)} a slip of the pen? There is {meant}")
     if before is not None:
         tell(f"it replaced the one of {before.updated_at}, whose fields are gone")
 

@@ -16,8 +16,9 @@ from noetl.cli.output import print_json, say, shown, tell
 @click.option("--spark", "with_spark", is_flag=True, help="Start Spark, run one slot, end it.")
 @options.as_json
 def doctor(with_spark: bool, as_json: bool) -> None:
-    """Check settings, home, log, payload store, clock, Python, extras, Java, Spark and disk.
+    """Check this installation, and say what to do.
 
+    Looks at settings, home, log, payload store, clock, Python, extras, Java, Spark and disk.
     Each line says ok, warn or bad, and what to do. Exit code 1 when something is bad.
 
     \b

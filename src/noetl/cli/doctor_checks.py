@@ -12,6 +12,7 @@ from noetl.bootstrap.settings import Settings, load_settings
 from noetl.cli.doctor_findings import Finding
 from noetl.cli.doctor_spark import look_at_spark, try_spark
 from noetl.cli.log import last_position
+from noetl.cli.output import count
 from noetl.kernel import instant
 from noetl.kernel.errors import (
     CredentialUnreadable,
@@ -179,7 +180,7 @@ async def _credentials(platform: Platform, scope: Scope) -> Finding:
             await platform.credentials.get(scope, entry.name)
         except CredentialUnreadable as error:
             return Finding("secrets", "bad", f"{error.code}: {error}")
-    return Finding("secrets", "ok", f"{len(entries)} credentials")
+    return Finding("secrets", "ok", count(len(entries), "credential"))
 
 
 def _nearest(folder: Path) -> Path:

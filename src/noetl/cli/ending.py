@@ -86,7 +86,8 @@ def _explain(outcome: Outcome) -> None:
     status = outcome.status.lower()
     where = "" if outcome.step is None else f"step {shown(outcome.step)}: "
     error = outcome.error
-    why = "" if error is None else f"{where}{shown(error.kind)}: {shown(error.message)}"
+    kind = "" if error is None or error.kind == status else f"{shown(error.kind)}: "
+    why = "" if error is None else f"{where}{kind}{shown(error.message)}"
     tell(f"{status}: {why}" if why else f"{status}: execution {outcome.execution_id}")
     for line in _traceback(outcome):
         tell(f"  {shown(line)}")

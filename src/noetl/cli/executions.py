@@ -93,7 +93,7 @@ def list_all(status: str | None, path: str | None, limit: int, as_json: bool) ->
 @_execution
 @options.as_json
 def show(execution: ExecutionId, as_json: bool) -> None:
-    """Show one execution: how far it is, how it ended, and how to go on."""
+    """Show one execution: how far it is, or how it ended."""
     view, steps = asyncio.run(_show(execution))
     if as_json:
         print_json({**msgspec.to_builtins(view), "steps": steps})
@@ -165,7 +165,7 @@ def _print_event(recorded: RecordedEvent, as_json: bool) -> None:
 @_execution
 @options.as_json_lines
 def effects(execution: ExecutionId, as_json: bool) -> None:
-    """Show the ledger: what fired, what ran again, and what may have and nobody knows.
+    """Show which side effects fired, ran again or are in doubt.
 
     A cycle is EXECUTION/STEP/VISIT/ROW/TASK/RUN, and the key that its target was sent. Loops name
     what is no plain fire and count the rest by frame: STEP/VISIT/FIRST ROW/... Doubts are workers

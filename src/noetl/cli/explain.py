@@ -24,7 +24,7 @@ from noetl.runtime.playbooks import Playbooks
 @click.argument("execution", metavar="ID", type=ExecutionId)
 @options.as_json
 def explain(execution: ExecutionId, as_json: bool) -> None:
-    """Say in plain words what an execution does, and what it waits for.
+    """Say in plain words what an execution does or waits for.
 
     \b
     noetl explain 380519836747313152

@@ -36,14 +36,14 @@ def log() -> None:
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True)
 @_json
 def tail(after_position: int | None, limit: int, as_json: bool) -> None:
-    """Show events in the order they were committed, with the time of their intake."""
+    """Show events in the order they were committed. Times are those of their intake."""
     asyncio.run(_tail(after_position, limit, as_json))
 
 
 @log.command()
 @click.argument("execution_id")
 def export(execution_id: str) -> None:
-    """Write an execution's events as they are stored, one JSON object per line."""
+    """Write an execution's events as they are stored. One JSON object per line."""
     asyncio.run(_export(ExecutionId(execution_id)))
 
 

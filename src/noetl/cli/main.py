@@ -73,6 +73,8 @@ def _in_words(message: str) -> str:
     for named, meant in (("integer", "whole number"), ("float", "number")):
         message = message.replace(f"is not a valid {named} range", f"is not a {meant}")
         message = message.replace(f"is not a valid {named}", f"is not a {meant}")
+    if message.startswith("Got unexpected extra argument") and "=" in message:
+        message = f"{message.rstrip('.')}; write KEY=VALUE without blanks around the sign"
     return message
 
 

@@ -92,7 +92,7 @@ def register(files: Sequence[str], as_json: bool) -> None:
 @click.option("--path", help="All versions of this one playbook.")
 @options.as_json_lines
 def list_all(path: str | None, as_json: bool) -> None:
-    """List registered playbooks: the newest version of each, or all versions of one.
+    """List registered playbooks. The newest version of each, or all versions of one.
 
     \b
     noetl playbooks list --path guides/hello
@@ -114,7 +114,7 @@ def list_all(path: str | None, as_json: bool) -> None:
 @click.option("--text", "with_text", is_flag=True, help="Print the playbook's text and no more.")
 @options.as_json
 def show(reference: str, with_text: bool, as_json: bool) -> None:
-    """Show a registered playbook, the newest version or the one that is named.
+    """Show a registered playbook. The newest version, or the one that is named.
 
     \b
     noetl playbooks show guides/hello@2 --text

@@ -20,10 +20,12 @@ class StageService(msgspec.Struct, kw_only=True):
 
     @property
     def words(self) -> str:
-        """`waits for spark`, `spark, 4 slots`, `local`: short enough for a line of progress."""
+        """`starting spark`, `spark, 4 slots`, `local`: short enough for a line of progress."""
         if self.is_at_work:
             return f"{self.engine}, {count(self.slots, 'slot')}"
-        return "local" if self.has_begun else f"waits for {self.engine}"
+        if self.has_begun:
+            return "local"
+        return f"starting {count(self.slots, 'slot')}" if self.jobs else f"starting {self.engine}"
 
 
 class EngineNews:

@@ -15,7 +15,8 @@ MARKS = {
 NEWS_SECONDS = 10.0
 """How often a loop that goes on may say so where lines cannot be drawn over."""
 
-ERROR_CHARACTERS_MAX = 200
+ERROR_CHARACTERS_MAX = 80
+"""A failure is told whole when the execution ends."""
 _FAST = 10  # rows per second
 
 

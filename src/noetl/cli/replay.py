@@ -88,9 +88,14 @@ def state(
 @replay.command()
 @_execution
 @_at
-def snapshot(execution_id: ExecutionId, cutoff: Cutoff | None) -> None:
-    """Freeze the state at a point, so that later replays start from there."""
-    print_json(asyncio.run(_snapshot(_request(execution_id, cutoff))))
+@_json
+def snapshot(execution_id: ExecutionId, cutoff: Cutoff | None, as_json: bool) -> None:
+    """Freeze a state, so that later replays start from there."""
+    taken = asyncio.run(_snapshot(_request(execution_id, cutoff)))
+    if as_json:
+        print_json(taken)
+    else:
+        print_fields({name.replace("_", " "): value for name, value in taken.items()})
 
 
 @replay.command()
@@ -98,7 +103,7 @@ def snapshot(execution_id: ExecutionId, cutoff: Cutoff | None) -> None:
 @_at
 @_json
 def verify(execution_id: ExecutionId, cutoff: Cutoff | None, as_json: bool) -> None:
-    """Prove a state three ways: from all events, from a snapshot, and from its plain rows."""
+    """Prove a state three ways. From all events, from a snapshot, and from its plain rows."""
     certificate = asyncio.run(_certify(_request(execution_id, cutoff)))
     if as_json:
         print_json(certificate)
@@ -156,8 +161,15 @@ async def _certify(request: ReplayRequest) -> Certificate:
         return await certify(platform.log, platform.snapshots, request)
 
 
-def _print_certificate(certificate: Certificate) -> None:
+def _from_snapshot(certificate: Certificate) -> str:
     start = certificate.snapshot_version
+    if not start:
+        return "none was taken; noetl replay snapshot takes one"
+    agrees = "equal" if certificate.snapshot_agrees else "DIFFERENT"
+    return f"{agrees}, taken at version {start}"
+
+
+def _print_certificate(certificate: Certificate) -> None:
     print_fields(
         {
             "execution": certificate.execution_id,
@@ -166,8 +178,7 @@ def _print_certificate(certificate: Certificate) -> None:
             "fold version": certificate.fold_version,
             "upcasters": certificate.upcaster_registry_digest,
             "from plain rows": "equal" if certificate.rows.matches else "DIFFERENT",
-            "from a snapshot": ("equal" if certificate.snapshot_agrees else "DIFFERENT")
-            + (f", taken at version {start}" if start else ", none to start from"),
+            "from a snapshot": _from_snapshot(certificate),
             "proved": "yes" if certificate.proved else "NO",
         }
     )

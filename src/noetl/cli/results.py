@@ -33,16 +33,17 @@ _uri = click.argument("uri", metavar="URI")
 
 @click.group(commands=LazyCommands(_PLACES))
 def results() -> None:
-    """Look at stored results, check that they are whole, and bring back what is lost."""
+    """Look at stored results, verify them, and repair them."""
 
 
 @results.command(name="list")
 @click.argument("execution", metavar="ID", type=ExecutionId)
 @options.as_json_lines
 def list_all(execution: ExecutionId, as_json: bool) -> None:
-    """List what lies outside the log: large results, frames, datasets, collections, the playbook.
+    """List what lies outside the log.
 
-    Smaller results stand in their events: `noetl executions events ID`.
+    That is large results, frames, datasets, collections and the playbook. Smaller results stand in
+    their events: `noetl executions events ID`.
     """
     found = asyncio.run(_list(execution))
     if as_json:

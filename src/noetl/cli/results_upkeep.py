@@ -29,7 +29,7 @@ def _parse_grace(_context: click.Context, _parameter: click.Parameter, value: st
 @click.option("--repair", is_flag=True, help="Bring back what is lost or damaged.")
 @options.as_json
 def verify(executions: tuple[ExecutionId, ...], of_all: bool, repair: bool, as_json: bool) -> None:
-    """Read every object that the events name, and say which are missing or damaged.
+    """Read every object that the events name. Say which are missing or damaged.
 
     With --repair the same bytes are put back: from a copy on this node or a replica, from the
     log, or by running again what made them, if it has no effects. The digest in the log decides,
@@ -66,7 +66,7 @@ def verify(executions: tuple[ExecutionId, ...], of_all: bool, repair: bool, as_j
 )
 @options.as_json
 def gc(grace_seconds: float, is_for_real: bool, superseded: bool, as_json: bool) -> None:
-    """List results of executions that the log does not know (any more), and delete them.
+    """List or delete results of executions that are gone.
 
     Payloads and playbooks go by their digests, which any execution may name: they stay. Nothing
     is collected while read models lag behind the log by more than the grace.

@@ -83,7 +83,7 @@ def pause(execution: ExecutionId, reason: str | None, server: str | None, as_jso
 @options.quiet
 @options.as_json
 def resume(execution: ExecutionId, **given: Any) -> None:
-    """Go on with an execution that was paused, or that no process runs any more.
+    """Go on with an execution that was paused or left.
 
     Without a server it runs here, to its end, as with `noetl run`.
 
@@ -114,7 +114,7 @@ def resume(execution: ExecutionId, **given: Any) -> None:
 @options.quiet
 @options.as_json
 def retry(execution: ExecutionId, step: StepName | None, reason: str | None, **given: Any) -> None:
-    """Run an ended execution again, from the step that failed or from any other.
+    """Run an ended execution again, from the failed step or another.
 
     Effects that were recorded are not repeated. Without a server it runs here, to its end.
 

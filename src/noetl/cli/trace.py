@@ -24,7 +24,7 @@ from noetl.runtime.trace_visits import TracedLoop, TracedTask, TracedVisit
 def trace(
     execution: ExecutionId, step: StepName, visit: int | None, as_json: bool, **page: int
 ) -> None:
-    """Show where a step's result came from: its tasks, and the steps before it.
+    """Show where a step's result came from, back to the start.
 
     \b
     noetl executions trace 380519836747313152 store --visit 2

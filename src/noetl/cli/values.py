@@ -42,7 +42,7 @@ def doubts(settings: Sequence[str], text: bytes, checked: Checked) -> list[str]:
         if name in known or re.search(rf"\b{re.escape(name)}\b".encode(), text):
             continue
         close = nearest(name, known)
-        advice = f"did you mean {close}" if close else f"it has {', '.join(known) or 'no names'}"
+        advice = f"did you mean {close}?" if close else f"it has {', '.join(known) or 'no names'}"
         said.append(f"warning: --set {name}: the playbook reads no such name; {advice}")
     return said
 
