@@ -144,6 +144,7 @@ def _built(settings: Settings, platform: Platform, home: Home, telemetry: Teleme
             snapshots=platform.snapshots,
         )
     )
+    coordinator.seats.preference = settings.locality_preference
     projector = Projector(
         platform.log, platform.projections, platform.snapshots, now=platform.clock
     )

@@ -27,6 +27,7 @@ from noetl.client.object_store import HttpObjectStore
 from noetl.domain.work import WorkerIdentity
 from noetl.kernel.ids import WorkerId
 from noetl.ports.object_store import ObjectStore
+from noetl.runtime.placing import LOCALITY, place_in
 from noetl.runtime.worker import Worker
 
 
@@ -112,6 +113,7 @@ def _identity(
         labels=dict(named.labels),
         placement=settings.placement,
         store=own_store(settings),
+        locality=place_in({LOCALITY: {"node": settings.node_name, **named.labels}}),
     )
 
 

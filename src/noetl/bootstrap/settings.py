@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from noetl.bootstrap.settings_of_others import INSTEAD
+from noetl.domain.naming.distance import Preference
 from noetl.domain.naming.placement import (
     PLACE_PATTERN,
     SHARD_COUNT,
@@ -75,6 +76,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="How long running work may take to end when its process is to stop.", ge=0
         ),
     ] = 10.0
+    locality_preference: Annotated[
+        Preference,
+        msgspec.Meta(description="Where work goes first: so near to its rows, or nearer."),
+    ] = "zone"
     lease_seconds: Annotated[
         float,
         msgspec.Meta(description="How long a worker may be quiet before its work is taken.", ge=1),
@@ -150,11 +155,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "local"
     result_shard_count: Annotated[
         int,
-        msgspec.Meta(
-            description="Shards of keys; server and workers have the same.",
-            ge=1,
-            le=SHARD_COUNT_MAX,
-        ),
+        msgspec.Meta(description="Shards of keys, the same for all.", ge=1, le=SHARD_COUNT_MAX),
     ] = SHARD_COUNT
     result_cells: Annotated[
         str | None,
@@ -175,11 +176,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "auto"
     spark_slots: Annotated[
         int,
-        msgspec.Meta(
-            description="Spark tasks that work on one stage; 0: one per processor.",
-            ge=0,
-            le=10_000,
-        ),
+        msgspec.Meta(description="Spark tasks on a stage; 0: one per processor.", ge=0, le=10_000),
     ] = 0
     public_url: Annotated[
         str | None,

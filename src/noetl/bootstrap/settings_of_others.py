@@ -10,6 +10,7 @@ _GOOGLE: Final = "use GOOGLE_APPLICATION_CREDENTIALS, or the role of the machine
 
 INSTEAD: Final = {
     "NOETL_COMMAND_HEARTBEAT_TIMEOUT_SECONDS": "use NOETL_LEASE_SECONDS",
+    "NOETL_CLUSTER_ID": "use noetl worker --label cluster=…",
     "NOETL_CURSOR_FRAME_IPC_ENABLED": "use NOETL_RESULT_SHARED_MEMORY_MB, of which 0 means off",
     "NOETL_DEFAULT_STORE_TIER": _WHERE_RESULTS_LIE,
     "NOETL_EVENT_TRANSPORT": "remove it: workers speak HTTP",
@@ -28,7 +29,7 @@ INSTEAD: Final = {
     "NOETL_PROJECTOR_METRICS_PORT": "remove it: /metrics of the server has the read models, too",
     "NOETL_PVC_MOUNT_PATH": _WHERE_RESULTS_LIE,
     "NOETL_PVC_TIER_THRESHOLD_BYTES": "remove it: results of every size lie in one place",
-    "NOETL_REGION": "use NOETL_RESULT_CELL_REGION, and NOETL_RESULT_READ_REGION to read elsewhere",
+    "NOETL_REGION": "use noetl worker --label region=…, NOETL_RESULT_CELL_REGION for results",
     "NOETL_RESULT_MATERIALIZER_ENABLED": _ALWAYS,
     "NOETL_RESULT_MINT_AUTHORITATIVE": _ALWAYS,
     "NOETL_RESULT_PRODUCER_STAGE": _ALWAYS,
@@ -36,7 +37,9 @@ INSTEAD: Final = {
     "NOETL_RESULT_TIER_GC": "remove it, and ask for it: noetl results gc --delete",
     "NOETL_RESULT_URI_ACCEPT": _ALWAYS,
     "NOETL_RESULT_URI_RESOLVE": _ALWAYS,
+    "NOETL_RUNTIME_SCHEDULER_LOCALITY_PREFERENCE": "use NOETL_LOCALITY_PREFERENCE",
     "NOETL_SHARD_COUNT": "use NOETL_RESULT_SHARD_COUNT for the keys of results",
     "NOETL_SIDE_EFFECT_BARRIER": _ALWAYS,
+    "NOETL_ZONE": "use noetl worker --label zone=…",
 }
 """Name -> what to do about it."""

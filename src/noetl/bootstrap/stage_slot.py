@@ -160,5 +160,7 @@ def _identity(slot: Slot, task: SlotTask, kinds: tuple[str, ...]) -> WorkerIdent
         tools=kinds,
         labels={"engine": "spark"},
         placement=task.settings.placement,
-        serves=StageServed(execution_id=task.execution_id, stage_id=StageId(slot.stage_id)),
+        serves=StageServed(
+            execution_id=task.execution_id, stage_id=StageId(slot.stage_id), slot=slot.number
+        ),
     )
