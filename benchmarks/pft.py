@@ -1,8 +1,11 @@
 """`pft.1x200`, `pft.2x500`: facilities x patients harvested from an API into a durable PostgreSQL.
 
 Each runs on the local slots and on Spark. A row is one patient and data type, all of its pages, or
-one MDS detail: fetched, stored and counted again in the database, or there is no figure. The public
-Python runtime does 35 of them a second. BENCH_PFT_ENGINES chooses engines: `local,spark`.
+one MDS detail: fetched, stored and counted again in the database, or there is no figure. Beside it
+stands a bare asyncio program that does the same requests and statements against the same servers;
+`limited_by` says who of each run keeps a processor busy, and `waiting` that nobody does: then it is
+the disk, or what else runs on the machine. The public Python runtime does 35 rows a second.
+BENCH_PFT_ENGINES chooses engines: `local,spark`.
 """
 
 import asyncio
@@ -14,11 +17,12 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from benchmarks.measurement import ROOT, Measurement
+from benchmarks.pft_bare import BareRun, BareSetting
 from benchmarks.pft_run import PftRun, PftSetting
 from noetl.servers.postgres import PostgresServer
 
@@ -26,10 +30,14 @@ PUBLIC_ROWS_PER_SECOND = 35.0
 DOMAINS = 5
 FRAME_ROWS_MEAN_MIN = 49.0
 RUN_SECONDS_MAX = 900
+BUSY_SHARE_MIN = 0.8
+"""Of a processor: who uses so much of one is what the others wait for."""
+
 ENGINES: list[Literal["local", "spark"]] = msgspec.convert(
     os.environ.get("BENCH_PFT_ENGINES", "local,spark").split(","),
     list[Literal["local", "spark"]],
 )
+Told = TypeVar("Told")
 MDS_COUNT = "import sys; from counts import mds_count; print(mds_count(*map(int, sys.argv[1:])))"
 
 
@@ -47,16 +55,16 @@ def _api() -> Iterator[tuple[str, int]]:
             server.terminate()
 
 
-def _run(setting: PftSetting) -> PftRun:
+def _in_a_process(kind: type[Told], module: str, setting: msgspec.Struct) -> Told:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.pft_run"],
+        [sys.executable, "-m", f"benchmarks.{module}"],
         cwd=ROOT,
         input=msgspec.json.encode(setting),
         stdout=subprocess.PIPE,
         check=True,
         timeout=RUN_SECONDS_MAX,
     )
-    return msgspec.json.decode(done.stdout, type=PftRun)
+    return msgspec.json.decode(done.stdout, type=kind)
 
 
 def _rows_expected(facilities: int, patients: int) -> int:
@@ -83,30 +91,50 @@ def _check(run: PftRun, rows: int) -> None:
         raise AssertionError(f"{wrong}, {run.frame_rows / run.frames:.1f} rows per frame")
 
 
-def _measurement(name: str, run: PftRun) -> Measurement:
+def _limited_by(seconds: float, used: dict[str, float]) -> str:
+    """Who keeps a processor busy, or all of them together; else the waits are the limit."""
+    busiest = max(used, key=lambda name: used[name])
+    if used[busiest] / seconds >= BUSY_SHARE_MIN:
+        return busiest
+    cpus = os.cpu_count() or 1
+    is_full = sum(used.values()) / seconds >= BUSY_SHARE_MIN * cpus
+    return "all processors" if is_full else "waiting"
+
+
+def _measurement(name: str, run: PftRun, bare: BareRun) -> Measurement:
     def per_row(seconds: float) -> float:
         return round(1_000 * seconds / run.rows, 3)
 
-    used = (
-        run.engine_cpu_seconds,
-        run.children_cpu_seconds,
-        run.postgres_cpu_seconds,
-        run.api_cpu_seconds,
-    )
+    used = {
+        "engine": run.engine_cpu_seconds,
+        "spark": run.children_cpu_seconds,
+        "postgres": run.postgres_cpu_seconds,
+        "api": run.api_cpu_seconds,
+    }
+    bare_used = {
+        "client": bare.client_cpu_seconds,
+        "postgres": bare.postgres_cpu_seconds,
+        "api": bare.api_cpu_seconds,
+    }
+    cpu, bare_cpu = sum(used.values()), sum(bare_used.values())
     return Measurement(
         name=name,
         value=run.rows / run.seconds,
         unit="rows/s",
-        limit=PUBLIC_ROWS_PER_SECOND,
-        limit_name="the public Python runtime",
+        limit=bare.rows / bare.seconds,
+        limit_name="a bare asyncio program, same requests and statements",
         detail={
             "rows": run.rows,
             "seconds": round(run.seconds, 2),
-            "cpu_ms_per_row": per_row(sum(used)),
-            "engine_cpu_ms_per_row": per_row(run.engine_cpu_seconds),
-            "spark_cpu_ms_per_row": per_row(run.children_cpu_seconds),
-            "postgres_cpu_ms_per_row": per_row(run.postgres_cpu_seconds),
-            "api_cpu_ms_per_row": per_row(run.api_cpu_seconds),
+            "public_rows_per_second": PUBLIC_ROWS_PER_SECOND,
+            "public_ratio": round(run.rows / run.seconds / PUBLIC_ROWS_PER_SECOND, 2),
+            "cpu_ms_per_row": per_row(cpu),
+            **{f"{who}_cpu_ms_per_row": per_row(seconds) for who, seconds in used.items()},
+            "limited_by": _limited_by(run.seconds, used),
+            "bare_cpu_ms_per_row": per_row(bare_cpu),
+            **{f"bare_{who}_cpu_ms_per_row": per_row(each) for who, each in bare_used.items()},
+            "bare_limited_by": _limited_by(bare.seconds, bare_used),
+            "cpu_ratio": round(bare_cpu / cpu, 3),
             "frames": run.frames,
             "rows_per_frame": round(run.frame_rows / run.frames, 2),
             "empty_claims": run.empty_frames,
@@ -118,6 +146,17 @@ def _measurement(name: str, run: PftRun) -> Measurement:
     )
 
 
+def _measured(setting: PftSetting, bare: BareSetting, rows: int) -> tuple[PftRun, BareRun]:
+    """The bare one before and after, on one machine with different things to do; the better one."""
+    before = _in_a_process(BareRun, "pft_bare", bare)
+    run = _in_a_process(PftRun, "pft_run", setting)
+    after = _in_a_process(BareRun, "pft_bare", bare)
+    _check(run, rows)
+    for each in (before, after):
+        assert each.rows == rows, each
+    return run, min(before, after, key=lambda each: each.seconds)
+
+
 async def _pft(facilities: int, patients: int) -> AsyncIterator[Measurement]:
     rows = _rows_expected(facilities, patients)
     for engine in ENGINES:
@@ -126,6 +165,14 @@ async def _pft(facilities: int, patients: int) -> AsyncIterator[Measurement]:
             PostgresServer(Path(folder) / "postgres") as postgres,
             _api() as (api, api_pid),
         ):
+            bare = BareSetting(
+                facilities=facilities,
+                patients=patients,
+                api=api,
+                api_pid=api_pid,
+                dsn=postgres.create_database("bare"),
+                postgres_pid=postgres.pid,
+            )
             setting = PftSetting(
                 engine=engine,
                 facilities=facilities,
@@ -135,9 +182,8 @@ async def _pft(facilities: int, patients: int) -> AsyncIterator[Measurement]:
                 dsn=postgres.create_database("pft"),
                 postgres_pid=postgres.pid,
             )
-            run = await asyncio.to_thread(_run, setting)
-        _check(run, rows)
-        yield _measurement(f"pft.{facilities}x{patients}.{engine}", run)
+            run, beside = await asyncio.to_thread(_measured, setting, bare, rows)
+        yield _measurement(f"pft.{facilities}x{patients}.{engine}", run, beside)
 
 
 BENCHMARKS: dict[str, Callable[[], AsyncIterator[Measurement]]] = {
