@@ -9,8 +9,8 @@ import pytest
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.serving import internal_key_of, listening
 from noetl.bootstrap.settings import Settings
-from noetl.bootstrap.slot_line import SILENT_SECONDS_MIN, SlotLine, silent_seconds_max
-from noetl.bootstrap.slot_task import SlotTask
+from noetl.bootstrap.slot_line import SlotLine
+from noetl.bootstrap.slot_task import SILENT_SECONDS_MIN, SlotTask, silent_seconds_max
 from noetl.bootstrap.stage_slot import SlotDone, run_slot
 from noetl.kernel.ids import ExecutionId, StageId
 from noetl.kernel.instant import plus

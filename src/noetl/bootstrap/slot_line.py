@@ -1,16 +1,7 @@
-"""The line of a slot to its coordinator: since when nobody has answered, and when to give up."""
+"""The line of a slot to its coordinator: since when nobody has answered."""
 
 from noetl.client.line import Line
 from noetl.ports.clock import Clock
-
-SILENT_SECONDS_MIN = 60.0
-SILENT_LEASES = 3
-
-
-def silent_seconds_max(lease_seconds: float) -> float:
-    """A coordinator that comes back within this time goes on with the slots that it had. After it,
-    all that they held is somebody else's, and the cluster should have its processors again."""
-    return max(SILENT_LEASES * lease_seconds, SILENT_SECONDS_MIN)
 
 
 class SlotLine(Line):

@@ -5,6 +5,9 @@ import msgspec
 from noetl.bootstrap.settings import Settings
 from noetl.kernel.ids import ExecutionId
 
+SILENT_SECONDS_MIN = 60.0
+SILENT_LEASES = 3
+
 
 class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
     """All that a slot is told; it travels in the task itself."""
@@ -20,3 +23,9 @@ class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"SlotTask({self.server_url!r}, ***)"
+
+
+def silent_seconds_max(lease_seconds: float) -> float:
+    """A coordinator that comes back within this time goes on with the slots that it had. After it,
+    all that they held is somebody else's, and the cluster should have its processors again."""
+    return max(SILENT_LEASES * lease_seconds, SILENT_SECONDS_MIN)

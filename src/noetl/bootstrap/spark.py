@@ -1,9 +1,10 @@
 """Spark as the settings say: its Java, its master, and the supervisor of its driver."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from noetl.bootstrap.settings import Settings, spark_environment
-from noetl.kernel.errors import SettingInvalid
+from noetl.kernel.errors import JavaMissing, NoETLError, SettingInvalid, SparkMissing
 from noetl.servers.java import Java, find_java, is_java_there, look_for_java
 from noetl.spark.driver import SparkDriver
 from noetl.spark.object_place import ObjectPlace, place_at, url_of_home
@@ -55,6 +56,12 @@ def java_to_be_used(settings: Settings) -> Java:
     return look_for_java(spark_environment(), wanted=settings.java_home or None)
 
 
-def is_java_found(settings: Settings) -> bool:
-    """Whether there seems to be one. Every start asks this, so no Java is started for it."""
-    return is_java_there(spark_environment(), wanted=settings.java_home or None)
+def what_spark_lacks(settings: Settings) -> NoETLError | None:
+    """Why there is no Spark to be had here, as far as can be seen. Every start asks this, so no
+    Java is started for it."""
+    if find_spec("pyspark") is None:
+        return SparkMissing()
+    is_far = spark_settings(settings).is_connect  # whose server has the Java
+    if is_far or is_java_there(spark_environment(), wanted=settings.java_home or None):
+        return None
+    return JavaMissing(f"{settings.java_home or 'this machine'} has none")

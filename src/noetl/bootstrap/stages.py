@@ -1,18 +1,17 @@
 """The engine for stages that the settings name: Spark, where it can be had."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from noetl.bootstrap.settings import Settings, cloud_environment
-from noetl.bootstrap.slot_line import silent_seconds_max
-from noetl.bootstrap.slot_task import SlotTask
-from noetl.bootstrap.spark import is_java_found, spark_driver, spark_settings
+from noetl.bootstrap.slot_task import SlotTask, silent_seconds_max
+from noetl.bootstrap.spark import spark_driver, spark_settings, what_spark_lacks
 from noetl.bootstrap.store_keys import with_keys
 from noetl.decider.view import StageEngines
 from noetl.kernel.errors import SettingInvalid
@@ -27,6 +26,7 @@ from noetl.spark.slot_source import SparkSlotSource
 if TYPE_CHECKING:
     from noetl.bootstrap.engine import Engine
 
+_LOG = logging.getLogger(__name__)
 FUNCTION = "noetl.bootstrap.stage_slot:run_slot"
 TOKEN_SECONDS = 24 * 60 * 60.0
 SERVE_SECONDS = 20 * 60 * 60.0
@@ -37,11 +37,14 @@ STAGES_AT_ONCE = 4
 
 
 def stage_engines(settings: Settings) -> StageEngines:
-    """What loops may ask for. Nothing is started."""
-    is_far = spark_settings(settings).is_connect  # whose server has the Java
-    if find_spec("pyspark") is None or not (is_far or is_java_found(settings)):
-        return "none"
-    return settings.stage_engine
+    """What loops may ask for. Nothing is started; who wants Spark for all of them and cannot have
+    it is told now, and not by the first loop."""
+    lacks = what_spark_lacks(settings)
+    if lacks is None:
+        return settings.stage_engine
+    if settings.stage_engine == "spark":
+        _LOG.warning("NOETL_STAGE_ENGINE is spark, and loops run on local workers: %s", lacks)
+    return "none"
 
 
 def slots_of_a_stage(settings: Settings) -> int:

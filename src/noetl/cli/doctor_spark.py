@@ -66,6 +66,9 @@ def check_spark(settings: Settings, version: str | None) -> Finding:
     advice = "pip install 'noetl[spark]'"
     if settings.spark_master:
         return Finding("spark", "bad", "a master is set but pyspark is not installed", advice)
+    if settings.stage_engine == "spark":
+        message = "NOETL_STAGE_ENGINE is spark and pyspark is not installed: loops run here"
+        return Finding("spark", "warn", message, advice)
     return Finding("spark", "ok", "not installed", f"when needed: {advice}")
 
 

@@ -11,7 +11,10 @@ class JavaMissing(SparkError):
     code = "java_missing"
 
     def __init__(self, found: str) -> None:
-        advice = "install OpenJDK 17 or newer, or pip install 'noetl[java]'"
+        advice = (
+            "install OpenJDK 17 or newer (apt install openjdk-17-jre-headless),"
+            " or pip install 'noetl[java]'"
+        )
         super().__init__(f"Spark needs Java 17 or newer: {found}; {advice}")
         self.found = found
 
