@@ -14,7 +14,7 @@ from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Job
 from noetl.pipeline.references import opened, shown
 from noetl.templates import places
-from noetl.templates.bindings import Bindings
+from noetl.templates.bindings import Bindings, all_of
 from noetl.templates.layered import Outcome, StoredResult
 from noetl.templates.reference import Reference
 
@@ -131,7 +131,7 @@ class Names:
         bindings = self._placed(bindings)
         own: dict[str, Any] = {} if self._keychain is None else {"keychain": self._keychain}
         if self._in_iteration:
-            own["iter"] = all_assigned(bindings.own.get("iter", {}), self._in_iteration)
+            own["iter"] = all_assigned(_iteration(bindings), self._in_iteration)
         return bindings.define(own) if own else bindings
 
     def _placed(self, bindings: Bindings) -> Bindings:
@@ -173,9 +173,13 @@ class Surroundings(Mapping[str, Any]):
         return len(self._names())
 
 
+def _iteration(bindings: Bindings) -> dict[str, Any]:
+    return next((names["iter"] for names in bindings.own if "iter" in names), {})
+
+
 def _plain(bindings: Bindings) -> dict[str, Any]:
-    handy = {name: value for name, value in bindings.handy.items() if name not in _AGAIN}
-    names: dict[str, Any] = {}
-    for layer in (handy, *reversed(bindings.layers), bindings.own):
-        names.update({name: shown(layer[name]) for name in layer if name != _HIDDEN})
-    return names
+    names = {name: shown(value) for name, value in all_of(bindings.handy).items()}
+    for name in _AGAIN:
+        names.pop(name, None)
+    seen = {**all_of(bindings.layers), **all_of(bindings.own)}
+    return names | {name: shown(value) for name, value in seen.items() if name != _HIDDEN}

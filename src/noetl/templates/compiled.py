@@ -5,6 +5,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
+import jinja2
 from jinja2 import Template, TemplateSyntaxError, Undefined, nodes
 from jinja2.meta import find_undeclared_variables
 from jinja2.nodes import EvalContext
@@ -20,12 +21,25 @@ from noetl.templates.errors import (
 )
 from noetl.templates.functions import FUNCTIONS
 from noetl.templates.limits import TEMPLATE_CHARS_MAX
+from noetl.templates.looks import Look, Piece, look_of, pieces_of
 from noetl.templates.rendering import ATOMS, Rendering
 from noetl.templates.sandbox import Sandbox
 from noetl.templates.secret import revealed
 
 TEMPLATES_KEPT_MAX = 4_096
 _RESULT = "result"
+
+# What an expression over the author's values can raise; anything else is our mistake.
+RAISED: Final = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 _SANDBOXES: Final = {reveals: Sandbox(reveals=reveals) for reveals in (False, True)}
 _EVALUATIONS: Final = {
@@ -41,31 +55,34 @@ class Compiled(NamedTuple):
     template: Template
     is_value: bool
     passes_on: bool
+    look: Look | None  # all that it is
+    pieces: tuple[Piece, ...] | None  # the same for text
 
     def evaluate(self, rendering: Rendering) -> Any:
+        try:
+            if self.look is not None:
+                found = self.look.value(rendering, _SANDBOXES[rendering.reveals])
+                return _passed_on(found, rendering)
+            if self.pieces is not None:
+                return _looked_up(self.pieces, rendering)
+        except (TemplateError, *RAISED):
+            pass  # Jinja raises it again, and knows the line
         reveals = rendering.reveals
         context = RenderContext(_SANDBOXES[reveals], _EVALUATIONS[reveals], rendering)
-        if self.is_value:
-            return self._value(context, rendering)
-        pieces = []
-        for piece in self.root(context):
-            rendering.budget.make(len(piece))
-            pieces.append(piece)
-        return "".join(pieces)
+        return self._value(context) if self.is_value else self._text(context)
 
-    def _value(self, context: RenderContext, rendering: Rendering) -> Any:
+    def _value(self, context: RenderContext) -> Any:
         for _ in self.root(context):
             pass
-        value = context.vars[_RESULT]
-        if type(value) in ATOMS:
-            return value
-        if not self.passes_on:
-            return rendering.plain(value)
-        # It is one of the author's own values: handed on as it is, not copied.
-        if isinstance(value, Undefined):
-            return None
-        passed = rendering.passed(value)
-        return revealed(passed) if rendering.reveals else passed
+        value, rendering = context.vars[_RESULT], context.rendering
+        return _passed_on(value, rendering) if self.passes_on else rendering.plain(value)
+
+    def _text(self, context: RenderContext) -> str:
+        pieces = []
+        for piece in self.root(context):
+            context.rendering.budget.make(len(piece))
+            pieces.append(piece)
+        return "".join(pieces)
 
     def line_of(self, traceback: TracebackType | None) -> int | None:
         """Where in the template an exception came from."""
@@ -75,6 +92,28 @@ class Compiled(NamedTuple):
                 line = self.template.get_corresponding_lineno(traceback.tb_lineno)
             traceback = traceback.tb_next
         return line
+
+
+def _looked_up(pieces: tuple[Piece, ...], rendering: Rendering) -> str:
+    sandbox, text = _SANDBOXES[rendering.reveals], rendering.text
+    joined = "".join(
+        [
+            piece if isinstance(piece, str) else text(piece.value(rendering, sandbox))
+            for piece in pieces
+        ]
+    )
+    rendering.budget.make(len(joined))
+    return joined
+
+
+def _passed_on(value: Any, rendering: Rendering) -> Any:
+    """One of the author's own values: handed on as it is, not copied."""
+    if type(value) in ATOMS:
+        return value
+    if isinstance(value, Undefined):
+        return None
+    passed = rendering.passed(value)
+    return revealed(passed) if rendering.reveals else passed
 
 
 @lru_cache(maxsize=TEMPLATES_KEPT_MAX)
@@ -107,6 +146,7 @@ def _compile(source: str, sandbox: Sandbox) -> Compiled:
     grammar.check(tree, sandbox.filters, sandbox.tests)
     lone = grammar.lone_expression(tree)
     passes_on = lone is not None and grammar.passes_on(lone)
+    look, pieces = look_of(lone), pieces_of(tree) if lone is None else None
     if lone is not None:
         target = nodes.Name(_RESULT, "store", lineno=lone.lineno)
         tree = nodes.Template([nodes.Assign(target, lone, lineno=lone.lineno)], lineno=1)
@@ -115,7 +155,9 @@ def _compile(source: str, sandbox: Sandbox) -> Compiled:
     rewritten.set_environment(sandbox)
     code = sandbox.compile(rewritten)
     template = Template.from_code(sandbox, code, {})
-    return Compiled(source, template.root_render_func, template, lone is not None, passes_on)
+    return Compiled(
+        source, template.root_render_func, template, lone is not None, passes_on, look, pieces
+    )
 
 
 @lru_cache(maxsize=TEMPLATES_KEPT_MAX)

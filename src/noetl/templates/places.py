@@ -11,7 +11,7 @@ import msgspec
 
 from noetl.domain.work import RunFacts
 from noetl.kernel.ids import ExecutionId
-from noetl.templates.bindings import Bindings, Names
+from noetl.templates.bindings import Bindings, Late, Names
 from noetl.templates.layered import (
     Outcome,
     ResultsByName,
@@ -98,7 +98,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 def for_workload(run: Run) -> Bindings:
     """The workload's own defaults, rendered once when the execution is accepted."""
-    return Bindings(own=_fixed(run), handy=_handy(run))
+    return Bindings(own=(_fixed(run),), handy=(_handy(run),))
 
 
 def for_step(known: Known) -> Bindings:
@@ -111,7 +111,7 @@ def for_step(known: Known) -> Bindings:
         "steps": by_name(known.steps),
     }
     layers = (known.ctx, ResultsByName(known.steps), known.workload)
-    return Bindings(own=own, layers=layers, handy=_handy(known.run) | _step_before(known))
+    return Bindings(own=(own,), layers=layers, handy=(_handy(known.run) | _step_before(known),))
 
 
 def for_iteration(bindings: Bindings, row: Iteration) -> Bindings:
@@ -170,24 +170,27 @@ def for_task(bindings: Bindings, task: Task) -> Bindings:
     """The fields of a task, rendered when its turn comes and not before."""
     own: dict[str, Any] = {"_attempt": task.attempt, "_task": task.name}
     if task.previous is not None:
-        own |= {**_outputs(output_of_result(task.previous)), "_prev": step_result(task.succeeded)}
-    handy: dict[str, Any] = {"results": by_name(task.done)}
+        own["output"] = own["outcome"] = Late(output_of_result, task.previous)
+        own["_prev"] = Late(step_result, task.succeeded)
+    handy: dict[str, Any] = {"results": Late(by_name, task.done)}
+    layers: tuple[Names, ...] = (ResultsByName(task.done),) if task.done else ()
+    if task.bare:
+        layers = (task.bare, *layers)
     if task.input:
-        handy |= {"input": task.input, "args": task.input}
-    done: tuple[Names, ...] = (ResultsByName(task.done),) if task.done else ()
-    layers = (*(names for names in (task.input, task.bare) if names), *done)
+        layers = (task.input, *layers)
+        handy["input"] = handy["args"] = task.input
     return bindings.add(own, layers, handy).at("task", task.name, task.attempt)
 
 
 def for_rule(bindings: Bindings, outcome: Outcome) -> Bindings:
     """`when` and `set` of a policy rule: how the task ended comes before what it gave."""
-    output = output_of_envelope(outcome)
+    output = Late(output_of_envelope, outcome)
     return bindings.add(_outputs(output), (), _results(output))
 
 
 def for_set(bindings: Bindings, outcome: Outcome) -> Bindings:
     """`set` of a task or a step."""
-    output = output_of_result(outcome)
+    output = Late(output_of_result, outcome)
     return bindings.add(_outputs(output), (), _results(output))
 
 

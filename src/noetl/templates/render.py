@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import jinja2
 
 from noetl.templates.bindings import Bindings
-from noetl.templates.compiled import compiled, names_in
+from noetl.templates.compiled import RAISED, compiled, names_in
 from noetl.templates.errors import (
     Need,
     NeedsPayload,
-    Path,
     TemplateError,
     TemplateFailed,
     shortened,
@@ -22,18 +21,6 @@ from noetl.templates.rendering import Rendering
 
 _BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FALSE_WORDS = frozenset({"", "false", "0", "none", "null"})
-
-# What an expression over the author's values can raise; anything else is our mistake.
-_EXPECTED = (
-    jinja2.TemplateError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class Rendered(NamedTuple):
@@ -69,7 +56,7 @@ def render(
     if isinstance(value, str) and not is_template(value):
         return Rendered(value)
     walk = _Walk(bindings, reveal_secrets)
-    rendered = walk.value(value, ())
+    rendered = walk.value(value)
     return Needs(frozenset(walk.needs)) if walk.needs else Rendered(rendered)
 
 
@@ -80,7 +67,7 @@ def render_code(code: str, bindings: Bindings | Mapping[str, Any]) -> Rendered |
     """
     walk = _Walk(bindings, False)
     if "{%" in code and _is_readable(code):
-        rendered = walk.value(code, ())
+        rendered = walk.value(code)
     else:
         rendered = _BRACES.sub(lambda found: walk.fragment(found[0]), code)
     return Needs(frozenset(walk.needs)) if walk.needs else Rendered(rendered)
@@ -129,14 +116,34 @@ class _Walk:
         self._rendering = Rendering(bindings, reveals)
         self.needs: set[Need] = set()
 
-    def value(self, value: Any, path: Path) -> Any:
+    def value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._text(value, path) if is_template(value) else value
+            return self._text(value) if is_template(value) else value
         if isinstance(value, dict):
-            return {key: self.value(item, (*path, str(key))) for key, item in value.items()}
+            return self._object(value)
         if isinstance(value, list):
-            return [self.value(item, (*path, at)) for at, item in enumerate(value)]
+            return self._list(value)
         return self._rendering.seen(value)
+
+    def _object(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        rendered = {}
+        for key, item in value.items():
+            try:
+                rendered[key] = self.value(item)
+            except TemplateError as error:
+                error.path = (str(key), *error.path)
+                raise
+        return rendered
+
+    def _list(self, value: list[Any]) -> list[Any]:
+        rendered = []
+        for at, item in enumerate(value):
+            try:
+                rendered.append(self.value(item))
+            except TemplateError as error:
+                error.path = (at, *error.path)
+                raise
+        return rendered
 
     def fragment(self, source: str) -> str:
         if not _is_readable(source):
@@ -144,25 +151,18 @@ class _Walk:
         find = self._rendering.bindings.find
         if "|" not in source and all(find(name) is MISSING for name in names_in(source)):
             return source
-        return self._rendering.text(self.value(source, ()))
+        return self._rendering.text(self.value(source))
 
-    def _text(self, source: str, path: Path) -> Any:
+    def _text(self, source: str) -> Any:
+        template = compiled(source, self._rendering.reveals)
         try:
-            return self._evaluated(source)
+            return template.evaluate(self._rendering)
         except NeedsPayload as error:
             self.needs.add(error.need)
             return None
         except TemplateError as error:
-            error.path = error.path or path
-            raise
-
-    def _evaluated(self, source: str) -> Any:
-        template = compiled(source, self._rendering.reveals)
-        try:
-            return template.evaluate(self._rendering)
-        except TemplateError as error:
             raise error.locate(source, template.line_of(error.__traceback__)) from None
-        except _EXPECTED as error:
+        except RAISED as error:
             failed = TemplateFailed(self._reason(error))
             line = template.line_of(error.__traceback__)
             raise failed.locate(source, line) from None

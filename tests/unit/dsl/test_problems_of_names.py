@@ -9,7 +9,7 @@ from noetl.dsl.check import check
 from noetl.dsl.language import names
 from noetl.kernel.ids import ExecutionId
 from noetl.templates import places
-from noetl.templates.bindings import Bindings
+from noetl.templates.bindings import Bindings, all_of
 from noetl.templates.functions import FUNCTIONS
 from noetl.templates.layered import Outcome
 from noetl.templates.sandbox import Sandbox
@@ -198,12 +198,12 @@ def test_the_names_of_the_engine_are_all_listed() -> None:
         places.for_rule(step, outcome),
         places.for_loop_done(step, outcome, {}, 1),
     ]
-    given = {name for each in all_places for name in (*each.own, *each.handy)}
+    given = {name for each in all_places for name in all_of((*each.own, *each.handy))}
     at_start = places.for_workload(run)
     sandbox = Sandbox(reveals=False)
 
     assert given <= names.ENGINE_NAMES
     assert set(FUNCTIONS) == names.FUNCTIONS
-    assert {*at_start.own, *at_start.handy, *FUNCTIONS} == names.WORKLOAD_NAMES
+    assert {*all_of(at_start.own), *all_of(at_start.handy), *FUNCTIONS} == names.WORKLOAD_NAMES
     assert {name for name in sandbox.filters if ":" not in name} == names.FILTERS
     assert {name for name in sandbox.tests if name.isidentifier()} == names.TESTS
