@@ -25,24 +25,35 @@ def summary(events: list[dict[str, Any]]) -> dict[str, Any]:
     ]
     rows = [frame.get("row_count", 0) for frame in frames]
     full = [count for count in rows if count]
-    engines = {
+    engines = Counter(
         event["body"]["worker_id"].partition("/")[0]
         for event in events
-        if event["event_type"] == "frame.dispatched"
-    }
-    first, last = (datetime.fromisoformat(events[at]["event_time"]) for at in (0, -1))
-    seconds = (last - first).total_seconds()
+        if event["event_type"] == "frame.dispatched" and event["frame_id"] in claimed
+    )
+    whole = _seconds(events)
+    # Until the first claim the engine may still be starting.
+    working = _seconds([event for event in events if event.get("frame_id") in claimed])
     return {
         "rows": sum(rows),
+        "failed rows": sum(frame.get("failed_rows", 0) for frame in frames),
         "frames": len(frames),
         "rows per frame": round(sum(full) / len(full), 1) if full else 0,
-        "frames by": ", ".join(sorted(engines)),
+        "frames by": ", ".join(f"{engine} {count}" for engine, count in engines.most_common()),
         "events": len(events),
         "command events": sum(types[name] for name in types if name.startswith("command.")),
-        "failed rows": sum(frame.get("failed_rows", 0) for frame in frames),
-        "seconds": round(seconds, 1),
-        "rows per second": round(sum(rows) / seconds) if seconds else 0,
+        "seconds": round(whole, 1),
+        "of them at work": round(working, 1),
+        "rows per second": round(sum(rows) / working) if working else 0,
     }
+
+
+def _seconds(events: list[dict[str, Any]]) -> float:
+    times = [
+        datetime.fromisoformat(event["event_time"])
+        for event in events
+        if event["event_type"] != "frame.dispatched"  # it is asked for before it is worked on
+    ]
+    return (times[-1] - times[0]).total_seconds() if times else 0.0
 
 
 if __name__ == "__main__":

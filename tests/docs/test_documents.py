@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import click
+import pytest
 
 from noetl.bootstrap.settings import PREFIX, Settings
 from noetl.cli.main import commands
@@ -13,7 +14,10 @@ from noetl.domain.events import CATALOGUE
 from scripts import reference
 
 ROOT = Path(__file__).resolve().parents[2]
+GUIDES = ROOT / "docs" / "guides"
 README = (ROOT / "README.md").read_text()
+COMMANDS = (GUIDES / "commands.md").read_text()
+SETTINGS = (GUIDES / "settings.md").read_text()
 
 
 def test_the_reference_is_current() -> None:
@@ -29,24 +33,52 @@ def test_every_event_has_a_heading() -> None:
     assert {f"## `{name}`" for name in CATALOGUE} <= set(page.splitlines())
 
 
-def test_the_readme_names_every_setting() -> None:
-    missing = [name for name in Settings.__struct_fields__ if PREFIX + name.upper() not in README]
+def test_the_guide_names_every_setting() -> None:
+    missing = [name for name in Settings.__struct_fields__ if PREFIX + name.upper() not in SETTINGS]
     assert missing == []
 
 
-def test_every_command_of_the_readme_exists() -> None:
-    shown = set(re.findall(r"^noetl (\w+) (\w+)", README, re.MULTILINE))
-    groups = {name: group for name, group in commands.commands.items()}
-    alone = {name for name, group in groups.items() if not isinstance(group, click.Group)}
-    assert {name for name in re.findall(r"^noetl (\w+)", README, re.MULTILINE)} == set(groups)
-    shown = {(name, child) for name, child in shown if name not in alone}
-    known = {
+def known_commands() -> set[tuple[str, str]]:
+    """Pairs of words; the second is empty for a command that has no others below it."""
+    groups = dict(commands.commands.items())
+    alone = {(name, "") for name, group in groups.items() if not isinstance(group, click.Group)}
+    return alone | {
         (name, child)
         for name, group in groups.items()
         if isinstance(group, click.Group)
         for child in group.commands
     }
-    assert shown == known
+
+
+def shown_commands(page: str) -> set[tuple[str, str]]:
+    known = known_commands()
+    found = re.findall(r"^(?:\$ )?noetl (\w+)(?: (\w+))?", page, re.MULTILINE)
+    return {(name, "") if (name, "") in known else (name, child) for name, child in found}
+
+
+def test_the_guide_shows_every_command() -> None:
+    assert shown_commands(COMMANDS) == known_commands()
+
+
+@pytest.mark.parametrize("page", sorted(GUIDES.glob("*.md")), ids=lambda page: page.stem)
+def test_every_command_of_a_guide_exists(page: Path) -> None:
+    assert shown_commands(page.read_text()) <= known_commands()
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    assert shown_commands(README) <= known_commands()
+
+
+def test_the_readme_shows_an_example_as_it_is() -> None:
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    example = (ROOT / "examples" / "parallel_loop.yaml").read_text()
+    assert example.endswith(shown)
+
+
+def test_what_the_product_is_and_does_is_on_the_first_screen_of_the_readme() -> None:
+    first = README.splitlines()[:40]
+    assert {"make demo", "make test"} <= {line.partition("  ")[0] for line in first}
+    assert any(line.startswith("completed: execution") for line in first)
 
 
 def test_every_make_target_of_the_readme_exists() -> None:
