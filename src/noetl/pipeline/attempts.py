@@ -99,7 +99,8 @@ class Attempts:
         except ToolFailed as error:
             tell_printed(call, printed_by(error), self._sight.secrets)
             raise
-        tell_printed(call, result.printed, self._sight.secrets)
+        if result.printed:
+            tell_printed(call, result.printed, self._sight.secrets)
         return result
 
     async def _ran(self, cycle: Cycle, call: ToolCall, hold: Hold) -> ToolResult:

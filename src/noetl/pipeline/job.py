@@ -73,7 +73,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the row ended. `value` is a PipelineResult for a list of tasks, else the tool's own.
+    """How the row ended. `value` is the tool's own; of a list of tasks it is a PipelineResult, and
+    in a loop what that is worth.
 
     Nothing in it shows a secret that the row has used, and all of it is plain data.
     """

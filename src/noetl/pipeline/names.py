@@ -26,8 +26,8 @@ class Names:
     """Maps are replaced, never changed in place: a template may have handed one on."""
 
     __slots__ = (
-        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_seen", "_sizes", "_task",
-        "_view", "done", "has_stored", "previous", "succeeded", "writes",
+        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_may_refer", "_seen",
+        "_sizes", "_task", "_view", "done", "has_stored", "previous", "succeeded", "writes",
     )  # fmt: skip
 
     def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
@@ -40,6 +40,7 @@ class Names:
         self._job = job
         self._view = view
         self._keychain = keychain
+        self._may_refer = view.has_references or _refers(job)
         self._ctx: Mapping[str, Any] = job.ctx
         self._in_iteration: dict[str, Any] = {}
         self._bare: dict[str, Any] = {}
@@ -54,12 +55,8 @@ class Names:
     @property
     def may_refer(self) -> bool:
         """Whether anything in sight may stand for a payload."""
-        row, frame = self._job.iteration, self._job.frame
-        return (
-            self._view.has_references
-            or (row is not None and isinstance(row.item, Reference))
-            or (frame is not None and isinstance(frame.rows, Reference))
-            or (bool(self._ctx) and any(isinstance(each, Reference) for each in self._ctx.values()))
+        return self._may_refer or (
+            bool(self._ctx) and any(isinstance(each, Reference) for each in self._ctx.values())
         )
 
     def write(self, scope: SetScope, path: str, value: Any) -> None:
@@ -105,7 +102,7 @@ class Names:
         base = self.base()
         if self._task is not None:
             task, bindings = self._task
-            if (task.name, task.attempt) == (name, attempt) and task.input is given:
+            if task.input is given and task.attempt == attempt and task.name == name:
                 return bindings
         task = places.Task(
             name=name,
@@ -171,6 +168,14 @@ class Surroundings(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names())
+
+
+def _refers(job: Job) -> bool:
+    """Whether its row, or one of its rows, stands for a payload."""
+    row, frame = job.iteration, job.frame
+    return (row is not None and isinstance(row.item, Reference)) or (
+        frame is not None and isinstance(frame.rows, Reference)
+    )
 
 
 def _iteration(bindings: Bindings) -> dict[str, Any]:

@@ -30,6 +30,7 @@ class TaskPlan:
     """A task with its templates apart from what is written out."""
 
     task: Task
+    name: str  # of the task
     kind: str
     fixed: Mapping[str, Any]  # parameters without templates
     templated: Mapping[str, Any]
@@ -46,26 +47,22 @@ class TaskPlan:
     is_simple: bool  # no rules, `set` or `emit`: an end needs no judging
     judges_input: bool  # rules or `set` look at the input
 
-    @property
-    def name(self) -> str:
-        return self.task.name
-
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
     playbook: Playbook
     step: Step
     tasks: tuple[TaskPlan, ...]
+    positions: Mapping[str, int]  # of the tasks, by name
 
     def target(self, position: int, to: str) -> int:
         """Where a jump leads. Raises ToolFailed."""
-        names = [plan.name for plan in self.tasks]
-        if to in names:
-            return names.index(to)
+        if to in self.positions:
+            return self.positions[to]
         if to in PREVIOUS_TASK and position > 0:
             return position - 1
-        here = names[position]
-        message = f"{shown(here)!r} jumps to {shown(to)!r}, but this step has only {choices(names)}"
+        here, names = self.tasks[position].name, choices(self.positions)
+        message = f"{shown(here)!r} jumps to {shown(to)!r}, but this step has only {names}"
         raise failed("client_error", message)
 
 
@@ -80,7 +77,8 @@ class Plans:
         if known is not None and known.step is step and known.playbook is playbook:
             return known
         tasks = tuple(task_plan(playbook, step, task) for task in step.tasks)
-        made = self._kept[id(step)] = StepPlan(playbook, step, tasks)
+        positions = {plan.name: at for at, plan in enumerate(tasks)}
+        made = self._kept[id(step)] = StepPlan(playbook, step, tasks, positions)
         self._kept.move_to_end(id(step))
         if len(self._kept) > PLANS_KEPT_MAX:
             self._kept.popitem(last=False)
@@ -139,6 +137,7 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
     judged += [part for emit in task.emit for part in (emit.id, emit.status, emit.attributes)]
     return TaskPlan(
         task=task,
+        name=task.name,
         kind=tool.kind,
         fixed={key: value for key, value in parameters.items() if not has_template(value)},
         templated={key: value for key, value in parameters.items() if has_template(value)},

@@ -29,7 +29,7 @@ from noetl.pipeline.pauses import paused
 from noetl.pipeline.sight import Sight
 from noetl.pipeline.workshop import Workshop
 from noetl.templates import places
-from noetl.templates.layered import Outcome, PipelineResult
+from noetl.templates.layered import Outcome, PipelineResult, plain_result
 
 TASK_RUNS_MAX: Final = 1_000_000
 YIELD_EVERY_RUNS: Final = 256
@@ -42,6 +42,7 @@ class Row:
         self._job = job
         self._hold = hold
         self._plan = workshop.plans.of(job.playbook, job.step)
+        self._coordinates = job.coordinates
         self._sight = Sight(workshop, job)
         self._effects = Effects(job, journal, workshop.contents.store)
         self._attempts = Attempts(workshop, job, self._sight, self._effects)
@@ -98,7 +99,7 @@ class Row:
     def _cycle_of(self, position: int) -> Cycle:
         plan = self._plan.tasks[position]
         run = self._runs[plan.name] = self._runs.get(plan.name, 0) + 1
-        key = f"{self._job.coordinates}/{plan.name}/{run}"
+        key = f"{self._coordinates}/{plan.name}/{run}"
         return Cycle(plan, run, key, after=self._last)
 
     async def _cycle(self, cycle: Cycle) -> Ending:
@@ -260,14 +261,20 @@ class Row:
             return PipelineResult(dict(self._sight.names.done))
         return self._value
 
+    def _leaving_value(self) -> Any:
+        """Without secrets; of a row of a loop what it is worth, which is all that is kept of it."""
+        scrub, done = self._sight.secrets.scrub, self._sight.names.done
+        if not self._job.step.is_pipeline:
+            return scrub(self._value)
+        if self._job.is_in_loop:
+            return scrub(plain_result(next(reversed(done.values()), None)))
+        return PipelineResult(scrub(dict(done)))
+
     def _ended(self, status: RowStatus, failure: Failure | None) -> RowResult:
         scrub, effects = self._sight.secrets.scrub, self._effects
-        value = self._own_value()
-        if isinstance(value, PipelineResult):
-            value = PipelineResult(scrub(value.tasks))
         return RowResult(
             status=status,
-            value=value if isinstance(value, PipelineResult) else scrub(value),
+            value=self._leaving_value(),
             recorded=self._result,
             parent=self._parent(self._last) if self._job.is_whole_step else None,
             error=None if failure is None else self._scrubbed(failure),

@@ -1,11 +1,18 @@
 """Which parts of a credential must never be seen, and in which forms they may show up."""
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
-from noetl.templates.secret import SUBSTRING_CHARS_MIN, Secret, forms_of, scrub
+from noetl.templates.secret import (
+    FORMS_KEPT_MAX,
+    SUBSTRING_CHARS_MIN,
+    Secret,
+    forms_of,
+    scrub_forms,
+)
 
 # Every other field of a credential is taken for a secret.
 _HARMLESS: Final = frozenset(
@@ -23,31 +30,42 @@ _HARMLESS: Final = frozenset(
 _SCHEMES: Final = ("Bearer ", "Basic ", "Token ", "ApiKey ")
 
 
+Secrets = tuple[Secret, ...]
+"""Of one credential, or of one look-up: the rows that use it share them."""
+
+
 class SecretsSeen:
     """The secrets that one row has used: nothing that leaves the row may contain them."""
 
-    __slots__ = ("_secrets",)
+    __slots__ = ("_groups",)
 
     def __init__(self) -> None:
-        self._secrets: dict[str, Secret] = {}
+        self._groups: tuple[Secrets, ...] = ()
 
-    def add(self, secrets: Iterable[Secret]) -> None:
-        self._secrets.update((secret.reveal(), secret) for secret in secrets)
+    def add(self, secrets: Secrets) -> None:
+        if secrets and secrets not in self._groups:
+            self._groups = (*self._groups, secrets)
 
     def forms(self) -> list[str]:
         """Every text to look for, longer ones first."""
-        return list(forms_of(self._secrets.values()))
+        return list(_forms_of(self._groups))
 
     def scrub(self, value: Any) -> Any:
-        return scrub(value, self._secrets.values()) if self._secrets else value
+        return scrub_forms(value, _forms_of(self._groups)) if self._groups and value else value
 
 
-def secrets_of(data: Mapping[str, Any]) -> tuple[Secret, ...]:
+@lru_cache(FORMS_KEPT_MAX)
+def _forms_of(groups: tuple[Secrets, ...]) -> Sequence[str]:
+    """The same for all rows that came across the same credentials."""
+    return forms_of(secret for secrets in groups for secret in secrets)
+
+
+def secrets_of(data: Mapping[str, Any]) -> Secrets:
     """The secrets of a credential, as they are and as they look in headers and addresses."""
     return _in_all_forms({*_sensitive(data), *_pairs(data)})
 
 
-def secrets_in(value: Any) -> tuple[Secret, ...]:
+def secrets_in(value: Any) -> Secrets:
     """Every text of a value that is secret as a whole."""
     return _in_all_forms(set(_texts(value)))
 
@@ -63,7 +81,7 @@ def hidden(value: Any) -> Any:
     return value
 
 
-def _in_all_forms(texts: set[str]) -> tuple[Secret, ...]:
+def _in_all_forms(texts: set[str]) -> Secrets:
     plain = {text for text in texts if len(text) >= SUBSTRING_CHARS_MIN}
     forms = {form(text) for text in plain for form in _FORMS}
     forms |= {case(text) for text in plain if len(text) >= CASE_CHARS_MIN for case in _CASES}

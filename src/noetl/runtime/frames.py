@@ -145,6 +145,8 @@ class _Pass:
         self._has_failed = False
         self._bytes = 0
         self._kept: Mapping[int, RowOutcome] = {}
+        # A cursor has claimed its rows, and a shard is one row: neither stops half-way.
+        self._is_window = frame.work.mode in ("sequential", "parallel")
         self._ctx = frame.work.facts.ctx
 
     async def whole(self) -> list[RowResult]:
@@ -181,7 +183,7 @@ class _Pass:
                 self._has_failed = True
             if work.mode == "sequential" and result.writes:
                 self._ctx = all_assigned(self._ctx, result.writes)
-            if work.bytes_max is not None:
+            if work.bytes_max is not None and self._is_window:
                 self._bytes += len(canonical_json.encode(plain_result(result.value)))
             await self._breathe()
 
@@ -201,8 +203,8 @@ class _Pass:
         work = self._frame.work
         if self._started >= work.row_count:
             return False
-        if work.mode not in ("sequential", "parallel"):
-            return True  # a cursor has claimed its rows, and a shard is one row
+        if not self._is_window:
+            return True
         if self._hold.is_told_to_wait or (self._has_failed and work.failure == "fail_fast"):
             return False
         if self._started == 0:

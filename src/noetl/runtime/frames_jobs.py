@@ -37,6 +37,9 @@ class FrameJobs:
         self._earlier = earlier
         self._iterator = self.loop.iterator
         self._total = None if work.mode == "cursor" else work.total
+        self._holder = work.holder
+        # A try of a shard is like a retry by a person: what it asked for is asked for anew.
+        self._visit_attempt = holder_of(work.visit_attempt, work.shard_attempt)
         self._frame = Frame(
             index=work.ordinal,
             base_index=work.first_index,
@@ -81,9 +84,8 @@ class FrameJobs:
             iteration=iteration,
             frame=self._frame,
             journal=self._earlier.calls.get(index, {}),
-            attempt=work.holder,
+            attempt=self._holder,
             has_predecessor=index in self._earlier.begun,
             stage_id=work.stage_id,
-            # A try of a shard is like a retry by a person: what it asked for is asked for anew.
-            visit_attempt=holder_of(work.visit_attempt, work.shard_attempt),
+            visit_attempt=self._visit_attempt,
         )

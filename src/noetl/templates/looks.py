@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from jinja2 import nodes
+from jinja2 import Undefined, nodes
 
-from noetl.templates.lookup import MISSING
+from noetl.templates.lookup import MISSING, Lookup, look_up
 from noetl.templates.rendering import Rendering
 from noetl.templates.sandbox import Sandbox
 
 _OF_JINJA: Final = "self"
 """To Jinja this name is the template; what it is to an author, the grammar says."""
+
+_REFUSED: Final = "__"
+"""How names begin that are no data: Jinja's way says so, wherever they stand."""
 
 
 class Look(NamedTuple):
@@ -20,11 +23,17 @@ class Look(NamedTuple):
     keys: tuple[str | int, ...]
 
     def value(self, rendering: Rendering, sandbox: Sandbox) -> Any:
+        """Nothing is None, however deep the look goes below it."""
         found = rendering.bindings.find(self.name)
-        found = sandbox.undefined(name=self.name) if found is MISSING else rendering.seen(found)
         for key in self.keys:
-            found = sandbox.getitem(found, key)
-        return found
+            found = rendering.seen(found)
+            below = look_up(found, key)
+            if below is MISSING and not isinstance(found, (dict, Lookup)):
+                below = sandbox.getitem(found, key)  # names of what is no data
+            if below is MISSING or isinstance(below, Undefined):
+                return None
+            found = below
+        return None if found is MISSING else rendering.seen(found)
 
 
 Piece = str | Look
@@ -46,7 +55,7 @@ def look_of(node: nodes.Node | None) -> Look | None:
     keys: list[str | int] = []
     while isinstance(node, nodes.Getattr | nodes.Getitem):
         key = node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg)
-        if key is None:
+        if key is None or str(key).startswith(_REFUSED):
             return None
         keys.append(key)
         node = node.node

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Undefined
 from jinja2.runtime import LoopContext
@@ -20,7 +20,7 @@ from noetl.templates.errors import (
     TemplateTooLarge,
 )
 from noetl.templates.layered import Layered
-from noetl.templates.limits import CHARS_PER_STEP, VALUE_DEPTH_MAX, Budget
+from noetl.templates.limits import CHARS_PER_STEP, STEPS_MAX, VALUE_DEPTH_MAX, Budget
 from noetl.templates.reference import Reference
 from noetl.templates.secret import MASK, Secret
 from noetl.templates.table_rows import TableRows
@@ -121,8 +121,10 @@ class Rendering:
             self.budget.spend(1)
 
     def plain(self, value: Any, depth: int = 0) -> Any:
-        """A copy made of what JSON knows; references, tables and secrets stay as they are."""
+        """The value made of what JSON knows; references, tables and secrets stay as they are."""
         kind = type(value)
+        if depth == 0 and self._is_plain(value):
+            return value
         if kind is str:
             self.budget.make(len(value))  # before many references to one text are written out
             return value
@@ -134,6 +136,15 @@ class Rendering:
         if kind is dict or isinstance(value, Mapping):
             return self._plain_object(value, depth)
         return self._plain_other(value, depth)
+
+    def _is_plain(self, value: Any) -> bool:
+        """The quick look that most values pass: they are paid for, and need no copy."""
+        weight = _plain_weight(value)
+        if weight is None:
+            return False
+        self.budget.spend(weight.steps)
+        self.budget.make(weight.chars)
+        return True
 
     def _descend(self, steps: int, depth: int) -> None:
         self.budget.spend(steps)
@@ -197,6 +208,41 @@ class Rendering:
         if isinstance(value, Reference):
             raise NeedsPayload(Need(value.payload, value.path))
         return self.operand(value) if isinstance(value, TableRows) else str(value)
+
+
+class _Weight(NamedTuple):
+    steps: int
+    chars: int
+
+
+def _plain_weight(value: Any) -> _Weight | None:
+    """What a value costs that is plain in all its parts; None says that it takes a closer look."""
+    steps = chars = 0
+    level: list[Any] = [value]
+    for _ in range(VALUE_DEPTH_MAX):
+        inside: list[Any] = []
+        for part in level:
+            kind = type(part)
+            if kind is str:
+                chars += len(part)
+            elif kind is list or (kind is dict and _has_text_keys(part)):
+                steps += len(part)
+                if steps > STEPS_MAX:
+                    return None
+                inside += part if kind is list else part.values()
+            elif kind not in ATOMS:
+                return None
+        if not inside:
+            return _Weight(steps, chars)
+        level = inside
+    return None
+
+
+def _has_text_keys(value: dict[Any, Any]) -> bool:
+    for key in value:  # noqa: SIM110 - `all` of a generator costs twice as much
+        if type(key) is not str:
+            return False
+    return True
 
 
 def _parts(value: Any) -> Iterator[None]:

@@ -88,7 +88,10 @@ def _may_hold(value: Any, forms: Sequence[str]) -> bool:
         written, parts = msgspec.json.encode(value), _parts_of_json(tuple(forms))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         return True  # a Secret, or what JSON does not know
-    return any(part in written for part in parts)
+    for part in parts:  # noqa: SIM110 - `any` of a generator costs twice as much
+        if part in written:
+            return True
+    return False
 
 
 @lru_cache(FORMS_KEPT_MAX)
