@@ -69,6 +69,21 @@ async def test_a_cancelled_loop_that_is_retried_works_on_what_it_had_claimed(
     assert sorted({*seen_in(ending)["target"]}) == TEN
 
 
+async def test_a_loop_leaves_no_names_of_claims_behind(tmp_path: Path) -> None:
+    insert = "INSERT INTO target VALUES ({{ iter.row.id }}, '')"
+    names = "SELECT count(*) AS left_over FROM noetl_cursor_claims"
+    for dialect in (sqlite_dialect(tmp_path), duckdb_dialect(tmp_path)):
+        playbook = dialect.playbook(SPEC, [dialect.sql(insert, name="insert")])
+        playbook["workflow"][3:] = [
+            {"step": "end", "tool": dialect.sql(names)},
+        ]
+        playbook["workflow"][2]["next"] = "end"
+        async with open_bench(tmp_path / "home", dialect) as bench:
+            ending = await bench.ending(await bench.start(playbook))
+        assert ending.status == "COMPLETED"
+        assert "'left_over': 0" in str(ending.result), ending.result
+
+
 async def test_max_iterations_bounds_the_frames(tmp_path: Path) -> None:
     dialect = sqlite_dialect(tmp_path)
     insert = dialect.sql("INSERT INTO target VALUES ({{ iter.row.id }}, '')", name="insert")

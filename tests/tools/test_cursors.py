@@ -22,6 +22,7 @@ ROWS = (
     "INSERT INTO work VALUES (1,'pending'),(2,'pending'),(3,'pending'),(4,'pending'),(5,'pending')"
 )
 TABLE = "CREATE TABLE work (id INTEGER PRIMARY KEY, status VARCHAR(20))"
+KEPT = "SELECT name FROM noetl_cursor_claims ORDER BY name"
 PENDING = "SELECT id FROM work WHERE status = 'pending' ORDER BY id"
 
 
@@ -47,6 +48,10 @@ class SqliteTable(_Table):
         with sqlite3.connect(self.folder / "work.db") as connection:
             return [row[0] for row in connection.execute(PENDING)]
 
+    async def kept(self) -> list[str]:
+        with sqlite3.connect(self.folder / "work.db") as connection:
+            return [row[0] for row in connection.execute(KEPT)]
+
 
 class DuckdbTable(_Table):
     kind = "duckdb"
@@ -54,6 +59,10 @@ class DuckdbTable(_Table):
     async def pending(self) -> list[int]:
         with duckdb.connect(str(self.folder / "work.db")) as connection:
             return [row[0] for row in connection.execute(PENDING).fetchall()]
+
+    async def kept(self) -> list[str]:
+        with duckdb.connect(str(self.folder / "work.db")) as connection:
+            return [row[0] for row in connection.execute(KEPT).fetchall()]
 
 
 class PostgresTable(_Table):
@@ -80,6 +89,9 @@ class PostgresTable(_Table):
             return [row["id"] for row in await connection.fetch(PENDING)]
         finally:
             await connection.close()
+
+    async def kept(self) -> list[str]:
+        return []
 
 
 class TestSqliteCursor(CursorCompliance):

@@ -105,8 +105,7 @@ class ClaimedRows(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="frame"):
-    """Rows `first_index` to `first_index + row_count` of a loop, under one lease; a frame of a
-    cursor has none before its holder has claimed some."""
+    """Rows of a loop from `first_index` on, under one lease; a cursor's frame has yet to claim."""
 
     scope: Scope
     execution_id: ExecutionId
@@ -138,6 +137,7 @@ class FrameWork(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     kept_ref: ResultReference | None = None  # the same, when it is large
     policy: dict[str, Any] = {}  # of a cursor's stage, as it was recorded
     claimed: ClaimedRows | None = None  # by an earlier holder of a cursor's frame
+    open_frames: tuple[FrameId, ...] = ()  # of a cursor, whose claims may still be asked for
     shard_attempt: int = 1  # of a fan-out: which try this is
 
     @property

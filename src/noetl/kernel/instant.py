@@ -29,6 +29,11 @@ def from_millis(epoch_millis: int) -> Instant:
     return from_datetime(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=epoch_millis))
 
 
+def to_millis(instant: Instant) -> int:
+    """Whole ones: what is beyond them is left out."""
+    return (to_datetime(instant) - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
+
+
 def parse(text: str) -> Instant:
     """Any ISO 8601 time that names its zone, as an Instant."""
     return from_datetime(_moment(text))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from noetl.kernel.instant import Instant, from_millis
+from noetl.kernel.instant import Instant, from_millis, to_millis
 
 EPOCH_MILLIS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 NODE_MAX = (1 << 10) - 1
@@ -30,6 +30,11 @@ def decompose(snowflake: str) -> Parts:
 
 def minted_at(snowflake: str) -> Instant:
     return from_millis(decompose(snowflake).epoch_millis)
+
+
+def first_at(moment: Instant) -> str:
+    """No id that is made from then on is below it; before there were ids it is the lowest."""
+    return compose(Parts(max(EPOCH_MILLIS, to_millis(moment)), 0, 0))
 
 
 class SnowflakeSequence:

@@ -7,6 +7,7 @@ import msgspec
 from noetl.decider.frames import row_concurrency
 from noetl.domain.execution.rows import FrameRow
 from noetl.domain.execution.state import LoopWork, Unfinished, Window
+from noetl.domain.execution.windows import open_frames
 from noetl.domain.naming.locator import Locality
 from noetl.domain.work import FrameWork, RowOutcome, WorkerIdentity
 from noetl.kernel.ids import FrameId, LoopId, StageId
@@ -65,6 +66,7 @@ def frame_work(running: Running, work: LoopWork, frame: HandedFrame, lease: Leas
         kept_ref=None if earlier is None else earlier.output_ref,
         policy=work.policy if work.mode == "cursor" else {},
         claimed=work.cursor.claimed.get(frame.frame_id),
+        open_frames=open_frames(work) if work.mode == "cursor" else (),
         shard_attempt=1 if shard is None else shard.attempt,
     )
 

@@ -16,12 +16,14 @@ from noetl.domain.work import ClaimedRows, FrameStart, FrameWork
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import ClaimLost, PayloadError
 from noetl.kernel.ids import WorkerId
+from noetl.kernel.instant import plus
+from noetl.kernel.snowflake import first_at
 from noetl.pipeline.claims import PreparedClaim
 from noetl.pipeline.failures import failed
 from noetl.pipeline.job import Hold, Job
 from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.ports.clock import Clock
-from noetl.ports.cursor import ClaimRequest, Cursor, Cursors, OpenClaim
+from noetl.ports.cursor import ClaimRequest, ClaimsOver, Cursor, Cursors, OpenClaim
 from noetl.ports.tool import ToolFailed
 from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
@@ -34,6 +36,11 @@ ROWS_BYTES_MAX = 4_096
 IDLE_PART = 0.5
 """The part of a lease for which a claim may lie open: over before anybody else has the frame."""
 
+CLAIMS_KEPT_SECONDS = 90 * 24 * 3_600.0
+"""For how long a database in a file keeps the name of a claim whose frame did not end: an execution
+may be paused, and a loop that failed may be taken up by a person."""
+
+ID_DIGITS = 19
 TRIES_MAX = 5
 PAUSE_SECONDS_FIRST = 0.2
 """A database that is away for a moment does not cost the frame one of its attempts."""
@@ -147,7 +154,9 @@ class _Claim:
             if fate == "committed":
                 return _with_rows(self.work, self.work.first_index, await self._recorded(claimed))
             if fate == "aborted":
-                return _with_rows(self.work, self.work.first_index, [])
+                # A name that old may have been dropped: rows that are staged are not.
+                rows = await self._recorded(claimed) if self._is_old() else []
+                return _with_rows(self.work, self.work.first_index, rows)
             if self.rows.clock.monotonic() >= ends_at:
                 raise failed("timeout", _OPEN, retryable=True)
             await self._pause(number)
@@ -180,12 +189,27 @@ class _Claim:
     async def _insisted(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         return await insisted(ask, self.hold.check, self.rows.clock)
 
+    def _is_old(self) -> bool:
+        return _sorted(self.work.frame_id) < self._oldest()
+
+    def _oldest(self) -> str:
+        """Frames that were handed out before this one are too old."""
+        kept_from = plus(self.rows.clock.now(), seconds=-CLAIMS_KEPT_SECONDS)
+        return _sorted(first_at(kept_from))
+
     def _request(self, number: int) -> ClaimRequest:
         work = self.work
+        frame = _sorted(work.frame_id)
         return ClaimRequest(
             call=self.prepared.call,
-            name=f"{work.execution_id}/{work.frame_id}/{work.attempt}/{number}",
+            name=f"{frame}/{work.stage_id}/{work.attempt}/{number}",
             idle_seconds_max=work.lease_seconds * IDLE_PART,
+            over=ClaimsOver(
+                frame=frame,
+                stage=work.stage_id,
+                open_frames=tuple(map(_sorted, work.open_frames)),
+                before=self._oldest(),
+            ),
         )
 
     async def _pause(self, number: int) -> None:
@@ -196,6 +220,11 @@ _OPEN = (
     "an earlier holder's claim is still open in the database, so it is not known whether its rows"
     " are ours; end its session there if it does not go away"
 )
+
+
+def _sorted(snowflake: str) -> str:
+    """As text that sorts by its number: ids have 18 digits today, and will have 19."""
+    return snowflake.zfill(ID_DIGITS)
 
 
 def _with_rows(work: FrameWork, first_index: int, rows: list[Any]) -> FrameWork:

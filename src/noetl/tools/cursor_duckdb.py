@@ -13,7 +13,7 @@ from noetl.tools.duckdb import database_path
 from noetl.tools.duckdb_failures import duckdb_failure, is_locked_elsewhere, locked_too_long
 from noetl.tools.duckdb_session import CONFIGURATION, LOCK_SECONDS, LOCK_TRIES_MAX
 from noetl.tools.duckdb_statements import run_statement
-from noetl.tools.sql_claims import CLAIMS_TABLE, claimed_rows, claiming_statements
+from noetl.tools.sql_claims import CLAIMS_TABLE, claimed_rows, claiming_statements, forgotten
 from noetl.tools.sql_parameters import BoundStatement
 from noetl.tools.sql_results import Outcome
 from noetl.tools.sql_statements import DUCKDB
@@ -34,7 +34,12 @@ class _Claim:
         self._threads = threads
 
     async def commit(self) -> None:
-        await self._threads.run(lambda _: self._connection.execute("COMMIT"))
+        await self._threads.run(self._committed)
+
+    def _committed(self, _: Interruption) -> None:
+        if not self.rows:  # nobody will ask what became of it
+            _forget(self._connection, [self.transaction])
+        self._connection.execute("COMMIT")
 
 
 class DuckdbCursor:
@@ -55,7 +60,7 @@ class DuckdbCursor:
                 connection = await self._opened(path)
                 try:
                     outcomes = await self._threads.run(
-                        lambda turn: _begun(connection, turn, request.name, statements)
+                        lambda turn: _begun(connection, turn, request, statements)
                     )
                     yield _Claim(connection, claimed_rows(outcomes), request.name, self._threads)
                 finally:
@@ -106,14 +111,21 @@ class DuckdbCursor:
 def _begun(
     connection: "duckdb.DuckDBPyConnection",
     interruption: Interruption,
-    name: str,
+    request: ClaimRequest,
     statements: list[BoundStatement],
 ) -> list[Outcome]:
     interruption.watch(connection.interrupt)
     _make_table(connection)
     connection.execute("BEGIN")
-    connection.execute(f"INSERT INTO {CLAIMS_TABLE} VALUES (?)", [name])
+    names = connection.execute(f"SELECT name FROM {CLAIMS_TABLE}").fetchall()
+    _forget(connection, forgotten(request, (name for (name,) in names)))
+    connection.execute(f"INSERT INTO {CLAIMS_TABLE} VALUES (?)", [request.name])
     return [run_statement(connection, bound) for bound in statements]
+
+
+def _forget(connection: "duckdb.DuckDBPyConnection", names: list[str]) -> None:
+    if names:
+        connection.execute(f"DELETE FROM {CLAIMS_TABLE} WHERE name IN (SELECT unnest(?))", [names])
 
 
 def _make_table(connection: "duckdb.DuckDBPyConnection") -> None:

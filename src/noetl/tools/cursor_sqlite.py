@@ -8,7 +8,7 @@ from typing import Any
 from noetl.ports.cursor import ClaimRequest, Fate
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.credential_fields import secrets_of
-from noetl.tools.sql_claims import CLAIMS_TABLE, claimed_rows, claiming_statements
+from noetl.tools.sql_claims import CLAIMS_TABLE, claimed_rows, claiming_statements, forgotten
 from noetl.tools.sql_parameters import BoundStatement
 from noetl.tools.sql_results import Outcome
 from noetl.tools.sql_statements import SQLITE
@@ -33,7 +33,12 @@ class _Claim:
         self._threads = threads
 
     async def commit(self) -> None:
-        await self._threads.run(lambda _: self._connection.execute("COMMIT").close())
+        await self._threads.run(self._committed)
+
+    def _committed(self, _: Interruption) -> None:
+        if not self.rows:  # nobody will ask what became of it
+            _forget(self._connection, [self.transaction])
+        self._connection.execute("COMMIT").close()
 
 
 class SqliteCursor:
@@ -50,7 +55,7 @@ class SqliteCursor:
         connection = self._open(request)
         try:
             outcomes = await self._threads.run(
-                lambda interruption: _begun(connection, interruption, request.name, statements)
+                lambda interruption: _begun(connection, interruption, request, statements)
             )
             yield _Claim(connection, claimed_rows(outcomes), request.name, self._threads)
         except _SQL_ERRORS as error:
@@ -94,14 +99,21 @@ class SqliteCursor:
 def _begun(
     connection: sqlite3.Connection,
     interruption: Interruption,
-    name: str,
+    request: ClaimRequest,
     statements: list[BoundStatement],
 ) -> list[Outcome]:
     patience = Patience(connection, interruption)
     patience.execute("BEGIN IMMEDIATE").close()
     _make_table(connection)
-    connection.execute(f"INSERT INTO {CLAIMS_TABLE} (name) VALUES (?)", [name]).close()
+    names = connection.execute(f"SELECT name FROM {CLAIMS_TABLE}").fetchall()
+    _forget(connection, forgotten(request, (name for (name,) in names)))
+    connection.execute(f"INSERT INTO {CLAIMS_TABLE} (name) VALUES (?)", [request.name]).close()
     return [run_statement(patience, bound) for bound in statements]
+
+
+def _forget(connection: sqlite3.Connection, names: list[str]) -> None:
+    sql = f"DELETE FROM {CLAIMS_TABLE} WHERE name = ?"
+    connection.executemany(sql, [(name,) for name in names]).close()
 
 
 def _make_table(connection: sqlite3.Connection) -> None:

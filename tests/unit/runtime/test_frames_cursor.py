@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from noetl.domain.work import ClaimedRows, FrameReport, LeaseAnswer
 from noetl.kernel.errors import ClaimLost, LogUnavailable
+from noetl.kernel.ids import FrameId
+from noetl.kernel.snowflake import Parts, compose
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.runtime.frames_cursor import CLAIMS_KEPT_SECONDS
 from tests.unit.runtime.cursor_scene import AWAY, WHOLE, WRONG, Calls, Table, scene, unclaimed
 from tests.unit.runtime.worker_scene import LEASE_SECONDS, only_frame
 
@@ -161,6 +165,40 @@ async def test_a_next_holder_commits_nothing_of_a_claim_that_was_undone() -> Non
     report = only_frame(told.desk)
     assert (report.row_count, report.outcomes, report.error) == (0, (), None)
     assert table.requests == []
+
+
+async def test_rows_of_a_claim_whose_name_may_have_been_dropped_are_worked_on() -> None:
+    table = Table(1)
+    table.fates = ["aborted"]
+    told = scene(table)
+    told.clock.seconds = 1_767_225_600.0 + CLAIMS_KEPT_SECONDS  # 2026, and as long as names lie
+    old, young = (
+        FrameId(compose(Parts(at, 1, 0))) for at in (1_767_225_599_999, 1_767_225_600_001)
+    )
+    async with told.running():
+        for frame_id in (old, young):
+            work = msgspec.structs.replace(unclaimed(**TAKEN_OVER), frame_id=frame_id)
+            await told.do(work)
+
+    ended = [report for report in told.desk.reports if isinstance(report, FrameReport)]
+    assert {report.frame_id: report.row_count for report in ended} == {old: 2, young: 0}
+
+
+async def test_a_claim_says_which_claims_before_it_are_over() -> None:
+    table = Table(1)
+    told = scene(table)
+    async with told.running():
+        await told.do(unclaimed(open_frames=(FrameId("e"), FrameId("f1"))))
+
+    (request,) = table.requests
+    assert request.name == "00000000000000000f1/s1/1/1"
+    assert request.over is not None
+    d, e, f, g = (name.zfill(19) for name in ("d", "e", "f1", "f2"))
+    names = [f"{each}/s1/1/1" for each in (d, e, f, g)]
+    assert [request.over.has(name) for name in names] == [True, False, False, False]
+    assert not request.over.has(f"{d}/s2/1/1"), "nothing is known of other stages"
+    assert not request.over.has(f"380663216791293952/{d}/1/1"), "as claims were once named"
+    assert not request.over.has(request.name)
 
 
 async def test_a_next_holder_waits_while_the_claim_is_open() -> None:

@@ -164,6 +164,12 @@ def taken_up(work: LoopWork, before: LoopWork) -> None:
     work.rows_broken = sum(output.rows_broken for output in work.outputs)
 
 
+def open_frames(work: LoopWork) -> tuple[FrameId, ...]:
+    """Frames that are out, or whose rows may go out again."""
+    again = [*work.unfinished, *work.lost, *work.earlier.values()]
+    return (*work.out, *(frame for each in again for frame in each.frames))
+
+
 def rows_of(outputs: Iterable[FrameOutput]) -> int:
     return sum(output.window.rows for output in outputs)
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from noetl.ports.cursor import ClaimRequest, Cursor, Fate
+from noetl.ports.cursor import ClaimRequest, ClaimsOver, Cursor, Fate
 from noetl.ports.tool import ToolCall, ToolFailed
 
 IDLE_SECONDS = 30.0
@@ -39,14 +39,23 @@ class WorkTable(ABC):
         """Plain data for `factory`."""
         ...
 
+    @abstractmethod
+    async def kept(self) -> list[str]:
+        """The names of claims that lie in the database."""
+        ...
+
     claim_sql = (
         "UPDATE work SET status = 'claimed' WHERE id IN"
         " (SELECT id FROM work WHERE status = 'pending' ORDER BY id LIMIT {rows}) RETURNING id"
     )
 
-    def request(self, name: str, rows: int = 2, sql: str | None = None) -> ClaimRequest:
+    def request(
+        self, name: str, rows: int = 2, sql: str | None = None, over: ClaimsOver | None = None
+    ) -> ClaimRequest:
         text = (sql or self.claim_sql).format(rows=rows)
-        return ClaimRequest(call=self.call(text), name=name, idle_seconds_max=IDLE_SECONDS)
+        return ClaimRequest(
+            call=self.call(text), name=name, idle_seconds_max=IDLE_SECONDS, over=over
+        )
 
 
 class CursorCompliance(ABC):
@@ -122,6 +131,29 @@ class CursorCompliance(ABC):
                     pytest.fail("the claim should have been refused")
             assert raised.value.failure.kind == "schema", sql
         assert await work.pending() == [1, 2, 3, 4, 5]
+
+    async def test_c6_claims_that_are_over_leave_nothing_behind(self, work: WorkTable) -> None:
+        transactions = {}
+        for name in ("f1/s/1/1", "f2/s/1/1", "f3/other/1/1"):
+            async with work.cursor.claim(work.request(name, rows=1)) as claim:
+                transactions[name] = claim.transaction
+                await claim.commit()
+        before = await work.kept()
+        over = ClaimsOver(frame="f5", stage="s", open_frames=("f2",))
+        async with work.cursor.claim(work.request("f5/s/1/1", 1, over=over)):
+            pass
+        assert await work.kept() == before, "what was not committed has dropped nothing"
+        async with work.cursor.claim(work.request("f5/s/1/2", 9, over=over)) as claim:
+            await claim.commit()
+        assert "f1/s/1/1" not in await work.kept()
+        for name in ("f2/s/1/1", "f3/other/1/1"):
+            assert await work.cursor.fate(work.request(name), transactions[name]) == "committed"
+
+        last = ClaimsOver(frame="f6", stage="s", before="f4")
+        async with work.cursor.claim(work.request("f6/s/1/1", over=last)) as claim:
+            assert claim.rows == []
+            await claim.commit()
+        assert await work.kept() == []
 
 
 async def _claim_and_fail(work: WorkTable) -> None:
