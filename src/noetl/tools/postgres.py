@@ -8,7 +8,7 @@ as VACUUM, cannot run inside of a transaction.
 import asyncio
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ import msgspec
 from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.credential_fields import PostgresFields, postgres_fields, secrets_of
+from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS, postgres_failure
 from noetl.tools.postgres_pools import POOLS_MAX, PostgresPools, pool_options
@@ -25,13 +26,19 @@ from noetl.tools.postgres_values import Session, coerced, hints_of, plain_row
 from noetl.tools.sql_effects import only_reads, touches_rows_only
 from noetl.tools.sql_parameters import BoundStatement, bound_statements, has_sql_effect
 from noetl.tools.sql_results import Outcome, change_outcome, combined, rows_outcome
-from noetl.tools.sql_statements import POSTGRES, Statement, controls_transaction
+from noetl.tools.sql_statements import (
+    POSTGRES,
+    TEXT_KEPT_CHARS_MAX,
+    TEXTS_KEPT_MAX,
+    Statement,
+    controls_transaction,
+)
 from noetl.tools.sql_tables import FETCH_ROWS, ResultRows
 
-_CONNECTION = (
+_CONNECTION = frozenset((
     "db_host", "db_port", "db_user", "db_password", "db_name", "sslmode", "schema",
     "host", "port", "user", "password", "database", "dsn", "connection_string",
-)  # fmt: skip
+))  # fmt: skip
 _ALONE = frozenset({"DATABASE", "TABLESPACE", "SUBSCRIPTION", "SYSTEM", "CONCURRENTLY", "SCHEMA"})
 _ENDS_INSIDE = re.compile(r"\b(?:COMMIT|ROLLBACK)\b", re.IGNORECASE)
 
@@ -42,6 +49,7 @@ class PostgresTool:
     def __init__(self, services: ToolServices) -> None:
         self._folder = services.folder
         self._pools = PostgresPools()
+        self._deadlines = Deadlines()
 
     def has_effect(self, parameters: Mapping[str, Any]) -> bool:
         return has_sql_effect(parameters, POSTGRES)
@@ -53,7 +61,7 @@ class PostgresTool:
         told = [item.statement for item in statements]
         rows = ResultRows(self._folder, told)
         try:
-            async with asyncio.timeout(call.timeout_seconds):
+            with self._deadlines.within(call.timeout_seconds):
                 outcomes = await self._outcomes(call, statements, rows)
         except TimeoutError:
             await asyncio.to_thread(rows.discard)
@@ -71,6 +79,7 @@ class PostgresTool:
 
     async def close(self) -> None:
         await self._pools.close()
+        self._deadlines.close()
 
     async def _outcomes(
         self, call: ToolCall, statements: Sequence[BoundStatement], rows: ResultRows
@@ -106,7 +115,9 @@ def connection_fields(call: ToolCall) -> PostgresFields:
     """What stands beside the query comes before the credential."""
     among = call.credentials.values()
     named = next((one for one in among if one.type.startswith("postgres")), call.credential)
-    beside = {name: call.parameters[name] for name in _CONNECTION if name in call.parameters}
+    beside = {}
+    if not _CONNECTION.isdisjoint(call.parameters):
+        beside = {name: call.parameters[name] for name in _CONNECTION & call.parameters.keys()}
     if named is None and not beside:
         raise failed("client_error", "there is no database to ask; name a credential: `auth: NAME`")
     layers = ({} if named is None else named.data, beside)
@@ -126,7 +137,7 @@ async def run_statements(
 
     Raises StatementFailed.
     """
-    if not all(touches_rows_only(item.statement) for item in statements):
+    if not all(_leaves_nothing(item.statement) for item in statements):
         await session.begin_afresh()
         return await _run_all(session, statements, rows)
     session.begin_plain()
@@ -139,12 +150,24 @@ async def run_statements(
     return await _run_all(session, statements, rows)
 
 
+def _leaves_nothing(statement: Statement) -> bool:
+    is_short = len(statement.text) <= TEXT_KEPT_CHARS_MAX
+    return _known_to_leave(statement) if is_short else touches_rows_only(statement)
+
+
+_known_to_leave = lru_cache(TEXTS_KEPT_MAX)(touches_rows_only)
+"""By statement: rows of a loop come with the same one."""
+
+
 async def _run_all(
     session: PostgresSession, statements: Sequence[BoundStatement], rows: ResultRows
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    one = _is_one_transaction([item.statement for item in statements])
-    async with session.connection.transaction() if one else nullcontext():
+    if len(statements) > 1 and _is_one_transaction([item.statement for item in statements]):
+        transaction: AbstractAsyncContextManager[None] = session.connection.transaction()
+    else:
+        transaction = nullcontext()  # a single one is one by itself
+    async with transaction:
         for index, statement in enumerate(statements):
             try:
                 if index == len(statements) - 1 and _reads(statement):
@@ -232,8 +255,6 @@ def _check_copy(statement: Statement) -> None:
 
 
 def _is_one_transaction(statements: Sequence[Statement]) -> bool:
-    if len(statements) == 1:
-        return False  # it is one by itself
     return not any(
         controls_transaction(statement) or _stands_alone(statement) for statement in statements
     )

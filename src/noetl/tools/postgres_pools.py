@@ -2,14 +2,15 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final
 
 import asyncpg
 import msgspec
 
 from noetl.tools.credential_fields import PostgresFields
+from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS
 from noetl.tools.postgres_session import PostgresSession
@@ -35,6 +36,8 @@ class PoolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def pool_options(given: Any) -> PoolOptions:
     """Unknown options are left alone: other engines have more of them."""
+    if given is None:
+        return _USUAL_OPTIONS
     known = given if isinstance(given, Mapping) else {}
     known = {name: value for name, value in known.items() if value is not None}
     try:
@@ -48,11 +51,15 @@ def pool_options(given: Any) -> PoolOptions:
     )
 
 
+_USUAL_OPTIONS: Final = PoolOptions()
+
+
 class _Pool:
     """One address. A connection is opened when all others are in use, up to a bound."""
 
-    def __init__(self, fields: PostgresFields, options: PoolOptions) -> None:
+    def __init__(self, fields: PostgresFields, options: PoolOptions, deadlines: Deadlines) -> None:
         self.users = 0
+        self._deadlines = deadlines
         self.options = options
         self._fields = fields
         self._waiting = 0
@@ -78,7 +85,7 @@ class _Pool:
             self._free.release()
         self._waiting += 1
         try:
-            async with asyncio.timeout(self.options.timeout):
+            with self._deadlines.within(self.options.timeout):
                 return await self._taken()
         except TimeoutError:
             raise failed(
@@ -193,44 +200,73 @@ async def _end(session: PostgresSession) -> None:
         session.connection.terminate()
 
 
+class _Turn:
+    """One call's turn in a pool: as a context, it has a connection and gives it back."""
+
+    __slots__ = ("_pool", "_pools", "_session")
+
+    def __init__(self, pools: "PostgresPools", pool: _Pool) -> None:
+        self._pools = pools
+        self._pool = pool
+
+    async def __aenter__(self) -> PostgresSession:
+        self._pool.users += 1
+        try:
+            self._session = await self._pool.acquire()
+        except BaseException:
+            await self._leave()
+            raise
+        return self._session
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _where: TracebackType | None,
+    ) -> None:
+        is_sound = kind is None or issubclass(kind, Exception)
+        if kind is not None and is_sound:
+            self._session.is_suspect = True
+        try:
+            await self._pool.release(self._session, is_sound=is_sound)
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        self._pool.users -= 1
+        if self._pools.has_surplus:
+            await self._pools.close_surplus()
+
+
 class PostgresPools:
     """Keeps the pools that were used last. One that is in use is never closed."""
 
     def __init__(self, pools_max: int = POOLS_MAX) -> None:
         self._pools_max = pools_max
-        self._pools: OrderedDict[tuple[bytes, bytes], _Pool] = OrderedDict()
+        self._pools: OrderedDict[tuple[PostgresFields, PoolOptions], _Pool] = OrderedDict()
+        self._deadlines = Deadlines()
 
-    @asynccontextmanager
-    async def session(
-        self, fields: PostgresFields, options: PoolOptions
-    ) -> AsyncIterator[PostgresSession]:
+    def session(self, fields: PostgresFields, options: PoolOptions) -> _Turn:
         """A connection in which nobody else has left anything."""
-        key = (msgspec.json.encode(fields), msgspec.json.encode(options))
-        pool = self._pools.setdefault(key, _Pool(fields, options))
-        self._pools.move_to_end(key)
-        pool.users += 1
-        try:
-            session = await pool.acquire()
-            is_sound = False
-            try:
-                yield session
-                is_sound = True
-            except Exception:
-                session.is_suspect = is_sound = True
-                raise
-            finally:
-                await pool.release(session, is_sound=is_sound)
-        finally:
-            pool.users -= 1
-            if len(self._pools) > self._pools_max:
-                await self._close_surplus()
+        key = (fields, options)
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = _Pool(fields, options, self._deadlines)
+        else:
+            self._pools.move_to_end(key)
+        return _Turn(self, pool)
+
+    @property
+    def has_surplus(self) -> bool:
+        return len(self._pools) > self._pools_max
 
     async def close(self) -> None:
         while self._pools:
             _, pool = self._pools.popitem()
             await pool.close()
+        self._deadlines.close()
 
-    async def _close_surplus(self) -> None:
+    async def close_surplus(self) -> None:
         idle = [key for key, pool in self._pools.items() if pool.users == 0]
         surplus = max(0, len(self._pools) - self._pools_max)
         for pool in [self._pools.pop(key) for key in idle[:surplus]]:

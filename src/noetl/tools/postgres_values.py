@@ -125,6 +125,8 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
+    if type(value) is int:
+        return value
     number = Decimal(str(value).strip()) if not isinstance(value, bool) else Decimal(int(value))
     if number != number.to_integral_value():
         raise ValueError("not whole")

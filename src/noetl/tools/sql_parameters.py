@@ -25,6 +25,7 @@ from noetl.tools.sql_statements import (
 SCRIPT_BYTES_MAX = 64 * 1024 * 1024
 _PLAIN = ("query", "commands")
 _ENCODED = ("query_b64", "commands_b64")
+_FURTHER = frozenset({"commands", *_ENCODED})
 
 
 class BoundStatement(NamedTuple):
@@ -59,6 +60,9 @@ def _split_all(texts: Sequence[str], dialect: Dialect) -> list[Statement]:
 
 
 def _texts(parameters: Mapping[str, Any]) -> list[str]:
+    query = parameters.get("query")
+    if isinstance(query, str) and _FURTHER.isdisjoint(parameters):
+        return [query]
     texts = [text for name in _PLAIN for text in _listed(name, parameters.get(name))]
     for name in _ENCODED:
         texts += [_decoded(name, text) for text in _listed(name, parameters.get(name))]
@@ -151,6 +155,33 @@ def _cut_pieces(text: str, dialect: Dialect) -> Sequence[tuple[str, bool]]:
     return (*pieces, (text[begin:], False))
 
 
+class _Named(NamedTuple):
+    """A statement all of whose placeholders have names, as the driver wants it."""
+
+    text: str
+    names: tuple[str, ...]  # of the values, in the driver's order
+
+
+@lru_cache(TEXTS_KEPT_MAX)
+def _kept_names(text: str, dialect: Dialect) -> _Named:
+    """Rows of a loop come with the same text and the same names, so that nothing is looked up."""
+    parts: list[str] = []
+    names: list[str] = []
+    for written, is_placeholder in _cut_pieces(text, dialect):
+        if not is_placeholder:
+            parts.append(written)
+            continue
+        name = _name(written)
+        if dialect.name == "sqlite" or name not in names:
+            names.append(name)
+        parts.append("?" if dialect.name == "sqlite" else f"${names.index(name) + 1}")
+    return _Named("".join(parts), tuple(names))
+
+
+def _name(placeholder: str) -> str:
+    return placeholder[2:-2] if placeholder.startswith("%(") else placeholder[1:]
+
+
 class _Binding:
     """Rewrites placeholders of every spelling to those of the driver, statement by statement."""
 
@@ -160,6 +191,15 @@ class _Binding:
         self._next = 0  # `%s` and `?` count through all statements of the call
 
     def bind(self, statement: Statement) -> BoundStatement:
+        values, text = self._values, statement.text
+        if isinstance(values, Mapping) and len(text) <= TEXT_KEPT_CHARS_MAX:
+            named = _kept_names(text, self._dialect)
+            if all(name in values for name in named.names):
+                arguments = tuple([values[name] for name in named.names])
+                return BoundStatement(statement, named.text, arguments)
+        return self._bind_each(statement)
+
+    def _bind_each(self, statement: Statement) -> BoundStatement:
         parts: list[str] = []
         numbers: dict[str | int, int] = {}
         arguments: list[Any] = []
@@ -179,7 +219,7 @@ class _Binding:
 
     def _key(self, written: str) -> str | int | None:
         """The name or the index that is asked for; None if it only looks like a placeholder."""
-        name = written[2:-2] if written.startswith("%(") else written[1:]
+        name = _name(written)
         if isinstance(self._values, Mapping):
             is_ours = name in self._values or written.startswith("%(")
             return name if is_ours else None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from noetl.ports.tool import ToolFailed
-from noetl.tools.sql_parameters import bound_statements
+from noetl.tools.sql_parameters import _Binding, bound_statements
 from noetl.tools.sql_statements import DUCKDB, POSTGRES, SQLITE, TEXT_KEPT_CHARS_MAX, Dialect
 
 TEXT = "INSERT INTO t VALUES (:a, ':a', :b, :a) -- :b\n; SELECT '?', %(b)s::text"
@@ -36,3 +36,26 @@ async def test_a_name_that_one_call_has_not_is_left_alone_there_only() -> None:
     assert await bound("SELECT :a, :b", SQLITE, {"a": 1, "b": 2}) == [("SELECT ?, ?", (1, 2))]
     with pytest.raises(ToolFailed, match="asks for %s"):
         await bound("SELECT %s, %s", SQLITE, [1])
+
+
+@pytest.mark.parametrize("dialect", [POSTGRES, SQLITE, DUCKDB], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "SELECT 1",
+        "SELECT :a + :b, :a::int, '%(a)s', \"b\".a[:b]",
+        "SELECT %(a)s, :b, $a, $b, @a, :missing, ?, %s, $1, a::b",
+        "SELECT :s, $1, :ab, :a_b, :abc",
+    ],
+)
+async def test_named_values_stand_where_each_placeholder_asks_for_them(
+    dialect: Dialect, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts whose names are kept, and the way for all others, agree."""
+    values = {"a": 1, "b": None, "s": "x", "1": 2, "": 3, "ab": 4, "a_b": 5, "abc": 6}
+    for given in (values, {**values, "missing": 7}):
+        kept = await bound(text, dialect, given)
+        with monkeypatch.context() as patch:
+            patch.setattr(_Binding, "bind", _Binding._bind_each)
+            assert kept == await bound(text, dialect, given)
