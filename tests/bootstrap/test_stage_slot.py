@@ -38,6 +38,7 @@ def serve(home: Path, port: int, grant: StageGrant, silent_seconds: float) -> Sl
         token=stage_token(internal_key_of(settings), grant),
         execution_id=grant.execution_id,
         settings=settings,
+        variables={},
         serve_seconds=600,
         silent_seconds_max=silent_seconds,
         base=str(home),

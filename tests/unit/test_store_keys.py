@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from noetl.bootstrap.store_keys import with_keys
+from noetl.bootstrap.store_keys import store_variables, with_keys
 
 KEYS = {"AWS_ACCESS_KEY_ID": "who", "AWS_SECRET_ACCESS_KEY": "a+b/c", "AWS_REGION": "here"}
 
@@ -42,3 +42,8 @@ def test_every_cloud_has_its_own_variables() -> None:
     assert options_of(with_keys("az://c", azure)) == {"account_name": "a", "account_key": "k=="}
     google = {"GOOGLE_SERVICE_ACCOUNT_KEY": '{"a": 1}'}
     assert options_of(with_keys("gs://b", google)) == {"service_account_key": '{"a": 1}'}
+
+
+def test_variables_that_are_no_keys_of_buckets_stay_here() -> None:
+    others = {"AWS_PROFILE": "me", "AWS_CONFIG_FILE": "/home/me", "GOOGLE_CLOUD_PROJECT": "p"}
+    assert store_variables(KEYS | others) == KEYS

@@ -19,15 +19,21 @@ def cell_registry(settings: Settings) -> CellRegistry:
 
 def known_cells(settings: Settings) -> CellRegistry | None:
     """None when the settings name no cells: then all there is lies with the payloads."""
-    given = settings.result_cells
+    given = cells_text(settings)
     if given is None:
         return None
     try:
-        registry = registry_from_json(given if given.lstrip().startswith("{") else _read(given))
+        registry = registry_from_json(given)
         registry.find(settings.result_cell)
     except NameInvalid as error:
         raise SettingInvalid(f"NOETL_RESULT_CELLS: {error}") from error
     return registry
+
+
+def cells_text(settings: Settings) -> str | None:
+    """The registry itself, wherever it was read: not every machine has our files."""
+    given = settings.result_cells
+    return given if given is None or given.lstrip().startswith("{") else _read(given)
 
 
 def own_store(settings: Settings) -> StoreAddress | None:
@@ -49,9 +55,9 @@ def check_own_cell(settings: Settings, registry: CellRegistry) -> None:
         )
 
 
-def _read(path: str) -> bytes:
+def _read(path: str) -> str:
     try:
-        return Path(path).read_bytes()
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise SettingInvalid(
             f"NOETL_RESULT_CELLS is neither JSON nor a file that can be read: {error}"

@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urlencode
 
 from noetl.adapters.cache.disk import DiskResultCache
@@ -15,6 +16,7 @@ from noetl.adapters.system.clock import SystemClock, utc_now
 from noetl.bootstrap.cells import check_own_cell, known_cells
 from noetl.bootstrap.objects import open_object_url
 from noetl.bootstrap.settings import Settings
+from noetl.bootstrap.store_keys import with_keys
 from noetl.domain.naming.access_plan import Asking, Location, in_order, locations_of
 from noetl.domain.naming.locator import Locality
 from noetl.ports.clock import Clock
@@ -26,21 +28,26 @@ from noetl.results.read_chain import ReadChain
 from noetl.results.sharing import Sharing
 from noetl.results.store import ResultStore
 
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 MEGABYTE = 1024 * 1024
 SWEEP_SECONDS = 30.0
 """How often a process that serves looks for regions that are over."""
 
 
 @asynccontextmanager
-async def open_results(settings: Settings, objects: ObjectStore) -> AsyncIterator[ResultStore]:
-    """Whoever comes removes what the dead have left in shared memory, and only that: counting
+async def open_results(
+    settings: Settings, objects: ObjectStore, variables: Mapping[str, str] = NO_VARIABLES
+) -> AsyncIterator[ResultStore]:
+    """`variables` have the keys of replicas, beside those of this process.
+
+    Whoever comes removes what the dead have left in shared memory, and only that: counting
     the disk is for those who stay."""
     layers = _layers(settings)
     shared = [layer for layer in layers if isinstance(layer, SharedMemoryResultCache)]
     sharing = Sharing(shared[0], utc_now, settings.lease_seconds) if shared else None
     await sweep_shared(layers)
     async with AsyncExitStack() as stack:
-        places = _places(settings, objects, stack)
+        places = _places(settings, objects, variables, stack)
         chain = ReadChain(layers, places, Path(settings.home) / "scratch")
         store = ResultStore(
             objects, ObjectPayloadStore(objects), settings.placement, chain, sharing
@@ -67,7 +74,9 @@ async def sweep_shared(layers: Iterable[ResultCache]) -> None:
             await asyncio.to_thread(layer.sweep)
 
 
-def _places(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> Places:
+def _places(
+    settings: Settings, objects: ObjectStore, variables: Mapping[str, str], stack: AsyncExitStack
+) -> Places:
     """The settings' own store, and the replicas of its cell; the nearest first."""
     registry = known_cells(settings)
     if registry is None:
@@ -79,14 +88,13 @@ def _places(settings: Settings, objects: ObjectStore, stack: AsyncExitStack) -> 
         if location.replica_state == "primary":
             places.append(Place(location.name, objects))
             continue
-        replica = open_object_url(_address(location))
+        replica = open_object_url(with_keys(_address(location), variables))
         stack.push_async_callback(replica.close)
         places.append(Place(location.name, replica, is_replica=True))
     return Places(places, SystemClock().monotonic)
 
 
 def _address(location: Location) -> str:
-    """Its keys come from the variables of its cloud."""
     if location.endpoint is None:
         return location.url
     return f"{location.url}?{urlencode({'endpoint': location.endpoint})}"

@@ -16,6 +16,7 @@ class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     execution_id: ExecutionId
     settings: Settings
+    variables: dict[str, str]  # of clouds: the keys of its stores
     serve_seconds: float  # after that it ends what it works on and leaves
     silent_seconds_max: float  # after that without an answer it leaves, whatever it works on
     frames_at_once: int = 1

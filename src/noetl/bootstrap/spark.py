@@ -3,7 +3,8 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from noetl.bootstrap.settings import Settings, spark_environment
+from noetl.bootstrap.settings import Settings, cloud_environment, spark_environment
+from noetl.bootstrap.store_keys import with_keys
 from noetl.kernel.errors import JavaMissing, NoETLError, SettingInvalid, SparkMissing
 from noetl.servers.java import Java, find_java, is_java_there, look_for_java
 from noetl.spark.driver import SparkDriver
@@ -39,7 +40,7 @@ def results_place(settings: Settings) -> ObjectPlace:
     """Where Spark finds results, and puts them."""
     is_at_home = settings.payload_url == "file:"
     url = url_of_home(settings.home) if is_at_home else settings.payload_url
-    return place_at(url, settings.placement)
+    return place_at(with_keys(url, cloud_environment()), settings.placement)
 
 
 def java_for_spark(settings: Settings) -> Java:

@@ -20,9 +20,9 @@ from noetl.bootstrap import collector
 from noetl.bootstrap.far_worker import FarTools
 from noetl.bootstrap.objects import open_objects
 from noetl.bootstrap.results import open_results
-from noetl.bootstrap.settings import Settings
 from noetl.bootstrap.slot_line import SlotLine
 from noetl.bootstrap.slot_task import SlotTask
+from noetl.bootstrap.store_keys import with_keys
 from noetl.client.connection import Connection
 from noetl.domain.work import StageServed, WorkerIdentity
 from noetl.kernel.ids import StageId, WorkerId
@@ -40,20 +40,25 @@ class SlotDone(msgspec.Struct, frozen=True, kw_only=True):
 class _Workshop:
     """What the slots of one Python worker share."""
 
-    def __init__(self, settings: Settings, base: str) -> None:
-        self.settings = settings
-        self.base = base
+    def __init__(self, task: SlotTask) -> None:
+        self._task = task
         self._stack = AsyncExitStack()
         self._folder = Path(tempfile.gettempdir()) / f"noetl-slot-{new_uuid()}"
 
     async def opened(self) -> Self:
-        settings, stack = self.settings, self._stack
-        objects = open_objects(settings)
+        settings, variables, stack = self._task.settings, self._task.variables, self._stack
+        payload_url = with_keys(settings.payload_url, variables)
+        objects = open_objects(msgspec.structs.replace(settings, payload_url=payload_url))
         stack.push_async_callback(objects.close)
-        results = await stack.enter_async_context(open_results(settings, objects))
-        self.far = FarTools(settings, results, self._folder, Path(self.base))
+        results = await stack.enter_async_context(open_results(settings, objects, variables))
+        self.far = FarTools(settings, results, self._folder, Path(self._task.base))
         stack.push_async_callback(self.far.close)
         return self
+
+    def is_for(self, task: SlotTask) -> bool:
+        own = self._task
+        has_same_keys = own.variables == task.variables
+        return has_same_keys and (own.settings, own.base) == (task.settings, task.base)
 
     @contextmanager
     def in_use(self) -> Iterator[FarTools]:
@@ -91,12 +96,12 @@ class _Bench:
     async def _workshop_for(self, task: SlotTask) -> _Workshop:
         """Another one for other settings."""
         kept = self._workshop
-        if kept is not None and (kept.settings, kept.base) == (task.settings, task.base):
+        if kept is not None and kept.is_for(task):
             return kept
         self._workshop = None
         if kept is not None:
             await kept.close()
-        workshop = _Workshop(task.settings, task.base)
+        workshop = _Workshop(task)
         try:
             self._workshop = await workshop.opened()
         except BaseException:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from noetl.bootstrap.cells import cells_text
 from noetl.bootstrap.settings import Settings, cloud_environment
 from noetl.bootstrap.slot_task import SlotTask, silent_seconds_max
 from noetl.bootstrap.spark import spark_driver, spark_settings, what_spark_lacks
-from noetl.bootstrap.store_keys import with_keys
+from noetl.bootstrap.store_keys import store_variables
 from noetl.decider.view import StageEngines
 from noetl.kernel.errors import SettingInvalid
 from noetl.kernel.instant import plus
@@ -105,6 +106,7 @@ class _Door:
             token=stage_token(internal_key_of(settings), grant),
             execution_id=order.execution_id,
             settings=_for_slots(settings),
+            variables=store_variables(cloud_environment()),
             serve_seconds=SERVE_SECONDS,
             silent_seconds_max=silent_seconds_max(order.lease_seconds),
             frames_at_once=order.frames_per_slot,
@@ -137,11 +139,11 @@ class _Door:
 
 
 def _for_slots(settings: Settings) -> Settings:
-    """What a slot has to know: keys stay where they are, but for those of its store."""
+    """What a slot has to know: our own keys stay where they are."""
     return msgspec.structs.replace(
         settings,
         home=str(Path(settings.home).resolve()),
-        payload_url=with_keys(settings.payload_url, cloud_environment()),
+        result_cells=cells_text(settings),
         secret_key=None,
         api_key=None,
         internal_key=None,

@@ -1,7 +1,8 @@
-"""Keys of a bucket for slots, whose machines have not the variables of this one.
+"""Keys of buckets for Spark, whose machines have not the variables of this one.
 
-They travel in the address that a slot is told, which is in its task alone: in no setting of Spark,
-no variable, no plan and no page. Code of playbooks runs in another process and sees none of it.
+They travel in tasks alone: in no setting of Spark, no variable, no plan and no page. Code of loops
+runs in a process apart from its slot and sees none of them; the code of a `spark` task runs where
+its results are read and stored.
 """
 
 from collections.abc import Mapping
@@ -38,6 +39,13 @@ _PLACES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 _OWN_WAYS = ("credentials", "skip_signature", "role_arn")
+
+
+def store_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that say how to reach a bucket."""
+    options = [option for table in (_KEYS, _PLACES) for option in table.values()]
+    known = {name for option in options for names in option.values() for name in names}
+    return {name: value for name, value in variables.items() if name in known}
 
 
 def with_keys(url: str, variables: Mapping[str, str]) -> str:

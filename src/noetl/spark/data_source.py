@@ -148,7 +148,8 @@ def _place(known: ObjectPlace | None, options: Mapping[str, str]) -> ObjectPlace
     if options.get("shard_count"):
         given["shard_count"] = int(options["shard_count"])
     if known is not None:
-        return msgspec.structs.replace(known, **given)
+        own = {"keys": ""} if "url" in given else {}  # of another store they are none
+        return msgspec.structs.replace(known, **given, **own)
     if "url" not in given:
         raise RequestInvalid(
             "where results lie is not known here; call noetl.spark.register(spark, home=…) first,"

@@ -1,6 +1,7 @@
-"""Where results lie, as drivers and executors are told: an address without keys, and a placement.
+"""Where results lie, as drivers and executors are told: an address, its keys, and a placement.
 
-Keys of a cloud come from the surroundings of whoever opens it: its variables, its role.
+Keys travel apart from the address, in closures and pickled classes: no plan, page or message shows
+them. Where there are none, the surroundings of whoever opens the store count: its variables, role.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from noetl.ports.object_store import ObjectStore
 OPENER = "noetl.bootstrap.objects:open_object_url"
 """By its name, like the functions of slots: what opens stores is picked above this room."""
 
-_OPTIONS_KEPT = frozenset(
+_HARMLESS = frozenset(
     ("endpoint", "region", "allow_http", "virtual_hosted_style_request", "skip_signature")
 )
 
@@ -29,10 +30,21 @@ Answer = TypeVar("Answer")
 
 class ObjectPlace(msgspec.Struct, frozen=True, kw_only=True):
     url: str  # `file:///folder`, or a bucket
+    keys: str = ""  # further options of the bucket, as in its address
     env: str = "dev"
     region: str = "local"
     cell: str = "local"
     shard_count: int = SHARD_COUNT
+
+    def __repr__(self) -> str:
+        return f"ObjectPlace({self.url!r}, {self.placement})"
+
+    @property
+    def address(self) -> str:
+        """For whoever opens the store, and nobody else."""
+        if not self.keys:
+            return self.url
+        return f"{self.url}{'&' if '?' in self.url else '?'}{self.keys}"
 
     @property
     def placement(self) -> CellPlacement:
@@ -40,13 +52,15 @@ class ObjectPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_at(url: str, placement: CellPlacement) -> ObjectPlace:
-    """Plans and pages show it, so options that are not known to be harmless are left out."""
+    """Options that are not known to be harmless are keys."""
     address, _, options = url.partition("?")
     if urlsplit(address).password:
         raise RequestInvalid("the address of the results has a password; give it by a variable")
-    kept = [(name, value) for name, value in parse_qsl(options) if name in _OPTIONS_KEPT]
+    given = parse_qsl(options)
+    shown = [pair for pair in given if pair[0] in _HARMLESS]
     return ObjectPlace(
-        url=f"{address}?{urlencode(kept)}" if kept else address,
+        url=f"{address}?{urlencode(shown)}" if shown else address,
+        keys=urlencode([pair for pair in given if pair[0] not in _HARMLESS]),
         env=placement.env,
         region=placement.region,
         cell=placement.cell,
@@ -64,7 +78,9 @@ def with_objects(place: ObjectPlace, use: Callable[[ObjectStore], Awaitable[Answ
 
     async def opened() -> Answer:
         module, _, function = OPENER.partition(":")
-        objects = cast(ObjectStore, getattr(importlib.import_module(module), function)(place.url))
+        objects = cast(
+            ObjectStore, getattr(importlib.import_module(module), function)(place.address)
+        )
         try:
             return await use(objects)
         finally:
