@@ -4,14 +4,16 @@ import asyncio
 import os
 import signal
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import psutil
 import pytest
+import pytest_asyncio
 
 import noetl
+from noetl.bootstrap.engine import Engine
 from noetl.kernel.errors import (
     SparkDriverLost,
     SparkJobCancelled,
@@ -23,28 +25,14 @@ from noetl.servers.spark_cluster import SparkConnectServer
 from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
 from tests.servers.processes import family_of, survivors
-from tests.spark.driving import FUNCTIONS, driver_on, job, system_java, wait_for_slots
+from tests.spark.driving import FUNCTIONS, driver_on, job, wait_for_slots
 from tests.stages.far_engine import far_engine
 from tests.stages.half_done import begun, settled
 from tests.stages.held_counters import HeldCounters
 from tests.stages.killed_stage import leases_again, now, told_seconds
+from tests.stages.stage_suite import SparkStageSuite
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Java:
-    return system_java(tmp_path_factory.mktemp("java"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, java: Java) -> Iterator[SparkConnectServer]:
-    folder = tmp_path_factory.mktemp("connect")
-    with SparkConnectServer(folder, java) as running:
-        yield running
-        family = family_of(running.pid)
-    assert survivors(family) == []
-    assert [path.name for path in folder.rglob("*") if path.is_file()] == ["spark-connect.log"]
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 
 
 def client_of(server: SparkConnectServer, java: Java, *more: Path) -> SparkDriver:
@@ -52,13 +40,28 @@ def client_of(server: SparkConnectServer, java: Java, *more: Path) -> SparkDrive
     return driver_on(java, SparkSettings(master=server.url, py_files=files))
 
 
-async def test_a_stage_goes_on_when_a_slot_and_then_the_driver_is_killed(
-    server: SparkConnectServer, tmp_path: Path
-) -> None:
-    def leaders() -> list[psutil.Process]:
-        return [psutil.Process(server.pid)]
+@pytest_asyncio.fixture(scope="class", loop_scope="module")
+async def engine(
+    connect_server: SparkConnectServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Engine]:
+    home = tmp_path_factory.mktemp("stages") / "home"
+    async with far_engine(home, connect_server.url) as engine:
+        yield engine
 
-    async with far_engine(tmp_path / "home", server.url) as engine:
+
+class TestStages(SparkStageSuite):
+    """Before the other tests: one of them restarts the server."""
+
+    @pytest.fixture
+    def spark_page(self, connect_server: SparkConnectServer) -> str | None:
+        return connect_server.page
+
+    async def test_a_stage_goes_on_when_a_slot_and_then_the_driver_is_killed(
+        self, engine: Engine, connect_server: SparkConnectServer
+    ) -> None:
+        def leaders() -> list[psutil.Process]:
+            return [psutil.Process(connect_server.pid)]
+
         with HeldCounters() as counters:
             stage = await begun(engine, counters, leaders=leaders)
             victim = stage.slots[0]
@@ -85,12 +88,13 @@ async def test_a_stage_goes_on_when_a_slot_and_then_the_driver_is_killed(
 
 
 async def test_slots_run_with_the_code_that_was_shipped(
-    server: SparkConnectServer, java: Java
+    connect_server: SparkConnectServer, java: Java
 ) -> None:
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         said = await (await driver.submit(job("shipped", "surroundings"))).wait()
         places = [Path(msgspec.json.decode(each.summary)["noetl"]) for each in said]
         assert {place.parents[1].name.split("-")[0] for place in places} == {"noetl"}
+        assert all(".zip" not in str(place) for place in places), "code that is run is in files"
         assert Path(noetl.__file__) not in places
 
         again = await (await driver.submit(job("again", "fail_once"))).wait()
@@ -98,10 +102,10 @@ async def test_slots_run_with_the_code_that_was_shipped(
 
 
 async def test_jobs_are_cancelled_also_those_of_a_driver_that_was_killed(
-    server: SparkConnectServer, java: Java, tmp_path: Path
+    connect_server: SparkConnectServer, java: Java, tmp_path: Path
 ) -> None:
     where = str(tmp_path).encode()
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         ours = await driver.submit(job("ours", "wait_for_file", slots=1, argument=where))
         held = await driver.submit(job("held", "wait_for_file", slots=1, argument=where))
         workers = await asyncio.to_thread(wait_for_slots, tmp_path, "held", 1)
@@ -115,7 +119,7 @@ async def test_jobs_are_cancelled_also_those_of_a_driver_that_was_killed(
         os.kill(driver.pid, signal.SIGKILL)
         with pytest.raises(SparkDriverLost):
             await held.wait()
-        slot = [each for each in family_of(server.pid) if each.pid == workers[0]]
+        slot = [each for each in family_of(connect_server.pid) if each.pid == workers[0]]
         assert len(slot) == 1
 
         await driver.cancel("held", session_id=held.session_id)
@@ -124,33 +128,33 @@ async def test_jobs_are_cancelled_also_those_of_a_driver_that_was_killed(
 
 
 async def test_a_slot_refuses_other_code_than_the_driver_has(
-    server: SparkConnectServer, java: Java, tmp_path: Path
+    connect_server: SparkConnectServer, java: Java, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("noetl/__init__.py", '__version__ = "9.9.9"\n')
-    async with client_of(server, java, other) as driver:
+    async with client_of(connect_server, java, other) as driver:
         handle = await driver.submit(job("other", "echo", slots=1))
         with pytest.raises(SparkJobFailed, match=r"has noetl 9\.9\.9 where the driver has"):
             await handle.wait()
 
 
 async def test_who_does_not_know_the_token_is_refused(
-    server: SparkConnectServer, java: Java
+    connect_server: SparkConnectServer, java: Java
 ) -> None:
-    settings = SparkSettings(master=server.url.replace("token=", "token=guessed"))
+    settings = SparkSettings(master=connect_server.url.replace("token=", "token=guessed"))
     async with driver_on(java, settings) as driver:
         with pytest.raises(SparkStartFailed, match="authentication"):
             await driver.session()
 
 
 async def test_a_server_that_came_back_gets_a_new_session(
-    server: SparkConnectServer, java: Java
+    connect_server: SparkConnectServer, java: Java
 ) -> None:
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         await (await driver.submit(job("before", "echo", slots=1))).wait()
-        server.kill()
-        server.start()
+        connect_server.kill()
+        connect_server.start()
         lost = await driver.submit(job("lost", "echo", slots=1))
         with pytest.raises(SparkDriverLost):
             await lost.wait()

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,21 +16,10 @@ from noetl.spark.driver import SparkDriver
 from noetl.spark.job_runner import SparkJobRunner
 from noetl.spark.session import SparkSettings
 from tests.spark.datasets import DatasetScene, ok, order
-from tests.spark.driving import driver_on, system_java
+from tests.spark.driving import driver_on
 from tests.spark.test_work import WAITING, until_there
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Java:
-    return system_java(tmp_path_factory.mktemp("java"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, java: Java) -> Iterator[SparkConnectServer]:
-    with SparkConnectServer(tmp_path_factory.mktemp("connect"), java) as running:
-        yield running
 
 
 def client_of(server: SparkConnectServer, java: Java) -> SparkDriver:
@@ -39,11 +27,11 @@ def client_of(server: SparkConnectServer, java: Java) -> SparkDriver:
 
 
 async def test_datasets_are_read_and_written_by_name(
-    server: SparkConnectServer, java: Java, tmp_path: Path
+    connect_server: SparkConnectServer, java: Java, tmp_path: Path
 ) -> None:
     scene = DatasetScene(tmp_path)
     uri = await scene.dataset([ok(index, {"id": index}) for index in range(100)])
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         runner = SparkJobRunner(driver, scene.objects, scene.place)
         query = "SELECT id, repeat('x', 1000) AS text FROM given ORDER BY id"
         stored = (await runner.run(order("wide", query=query, datasets={"given": uri}))).reference
@@ -61,11 +49,11 @@ def until_gone(task: int) -> None:
 
 
 async def test_the_job_of_a_lost_driver_is_interrupted_before_it_runs_again(
-    server: SparkConnectServer, java: Java, tmp_path: Path
+    connect_server: SparkConnectServer, java: Java, tmp_path: Path
 ) -> None:
     scene = DatasetScene(tmp_path)
     asked = order("lost", code=WAITING, arguments={"where": str(tmp_path)}, is_repeatable=False)
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         waiting = asyncio.create_task(SparkJobRunner(driver, scene.objects, scene.place).run(asked))
         await asyncio.to_thread(until_there, tmp_path / "running")
         task = int(await asyncio.to_thread((tmp_path / "running").read_text))
@@ -75,7 +63,7 @@ async def test_the_job_of_a_lost_driver_is_interrupted_before_it_runs_again(
         with pytest.raises(SparkDriverLost):
             await waiting
     (tmp_path / "running").unlink()
-    async with client_of(server, java) as driver:
+    async with client_of(connect_server, java) as driver:
         later = order("lost", claim=2, code=WAITING, arguments={"where": str(tmp_path)})
         waiting = asyncio.create_task(SparkJobRunner(driver, scene.objects, scene.place).run(later))
         await asyncio.to_thread(until_there, tmp_path / "running")

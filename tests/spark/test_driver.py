@@ -93,15 +93,30 @@ async def test_a_cancelled_job_gives_its_slots_back(driver: SparkDriver, tmp_pat
 async def test_a_job_cancelled_before_it_began_does_not_begin(
     driver: SparkDriver, tmp_path: Path
 ) -> None:
-    handle = await driver.submit(job("early", "wait_for_file", argument=str(tmp_path).encode()))
+    where = str(tmp_path).encode()
+    earlier = await driver.submit(job("earlier", "wait_for_file", argument=where))
+    await asyncio.to_thread(wait_for_slots, tmp_path, "earlier", 2)  # all that there are
+    handle = await driver.submit(job("early", "wait_for_file", argument=where))
     await driver.cancel("early")
     with pytest.raises(SparkJobCancelled):
         await handle.wait()
+    (tmp_path / "go").touch()
+    await earlier.wait()
+    assert await driver.running_tags() == ()
+    assert wait_for_slots(tmp_path, "early", 0) == {}
 
 
-async def test_cancelling_what_does_not_run_does_nothing(driver: SparkDriver) -> None:
+async def test_cancelling_what_does_not_run_does_nothing(
+    driver: SparkDriver, tmp_path: Path
+) -> None:
+    where = str(tmp_path).encode()
+    other = await driver.submit(job("somebody", "wait_for_file", slots=1, argument=where))
+    await asyncio.to_thread(wait_for_slots, tmp_path, "somebody", 1)
     await driver.cancel("nobody")
     await driver.cancel("nobody", session_id="a session of long ago")
+    assert await driver.running_tags() == ("somebody",)
+    (tmp_path / "go").touch()
+    assert [each.incarnation for each in await other.wait()] == [0]
 
 
 async def test_two_jobs_run_side_by_side(driver: SparkDriver, tmp_path: Path) -> None:

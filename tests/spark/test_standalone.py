@@ -12,6 +12,7 @@ import pytest_asyncio
 
 import noetl
 from noetl.bootstrap.engine import Engine
+from noetl.kernel.errors import SparkJobCancelled
 from noetl.servers.spark_cluster import SparkCluster
 from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
@@ -159,6 +160,9 @@ async def test_a_slot_on_a_lost_executor_comes_back_as_its_next_incarnation(
 
 async def test_a_cancelled_job_ends(driver: SparkDriver, tmp_path: Path) -> None:
     handle = await driver.submit(job("unwanted", "wait_for_file", argument=str(tmp_path).encode()))
-    await asyncio.to_thread(wait_for_slots, tmp_path, "unwanted", 2)
+    pids = await asyncio.to_thread(wait_for_slots, tmp_path, "unwanted", 2)
+    slots = [psutil.Process(pid) for pid in pids.values()]
     await driver.cancel("unwanted")
-    assert handle.is_over
+    with pytest.raises(SparkJobCancelled):
+        await handle.wait()
+    assert await asyncio.to_thread(survivors, slots) == []

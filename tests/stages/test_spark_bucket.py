@@ -84,11 +84,17 @@ async def _check(engine: Engine, secret_key: str) -> None:
     said = plain_result(value_of(ending.result))
     assert said["letters"] == sum(len(str(each)) * 500 for each in range(ROWS))
     assert said["seen"] == []
-    assert all(name.startswith("spark/") for name in await workers_of(engine, execution))
+    workers = await workers_of(engine, execution)
+    assert workers
+    assert all(name.startswith("spark/") for name in workers), workers
     events = await events_of(engine, execution)
-    assert all(each.output_ref for each in events if isinstance(each, FrameCommitted))
+    frames = [each for each in events if isinstance(each, FrameCommitted)]
+    assert len(frames) == 2
+    assert all(each.output_ref for each in frames)
     (job,) = [each for each in events if isinstance(each, StageEngine)]
-    assert secret_key not in _shown(job)
+    shown = _shown(job)
+    assert job.tag in shown
+    assert secret_key not in shown
     assert secret_key not in "".join(map(str, events))
 
 

@@ -61,6 +61,13 @@ class SparkServer(Server):
     def _address(self) -> str:
         return f"spark://{LOOPBACK}:{self._ports[0]}"
 
+    @property
+    def page(self) -> str:
+        """Where it tells people, and programs, what runs."""
+        if not self._ports:
+            raise ServerFailed(self.name, "has no page before its first start")
+        return f"http://{LOOPBACK}:{self._ports[1]}"
+
     @abstractmethod
     def _command(self, programs: Path) -> list[str]:
         """What to run, out of Spark's folder of programs; the ports are chosen."""
