@@ -183,6 +183,7 @@ def test_gc_lists_first_and_deletes_when_told_to(shell: Shell, execution: str) -
     place = stored(shell, "table")
     live = shell.json("results", "gc", "--grace", "0s")
     assert live["objects"] == {"live": 3}
+    assert "there is nothing to delete" in shell.noetl("results", "gc").stderr
 
     orphan = _orphan(shell, gone)
     listed = shell.noetl("results", "gc")

@@ -1,6 +1,6 @@
 """A progress that hears a story, event by event."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from noetl.cli.progress import Progress, StepProgress
 from noetl.cli.progress_text import line_of
@@ -25,12 +25,18 @@ FRAME = FrameId("1")
 BOOM = Failure(kind="http_status", message="503 from the shop\nand more")
 
 
+class Heard(NamedTuple):
+    envelope: Envelope
+    event: Any
+
+
 class Told:
     """A progress that is told one event after the other, each at its second."""
 
     def __init__(self) -> None:
         self.progress = Progress()
         self.rows: list[StepProgress] = []
+        self.story: list[Heard] = []
 
     def tell(
         self,
@@ -56,6 +62,7 @@ class Told:
             stage_id=stage,
             frame_id=frame,
         )
+        self.story.append(Heard(envelope, event))
         self.rows = self.progress.take(envelope, event)
         return self
 

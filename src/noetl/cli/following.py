@@ -13,12 +13,12 @@ from noetl.bootstrap.running import system_clock
 from noetl.cli.output import tell
 from noetl.cli.printed import printed_shown
 from noetl.cli.progress import Progress, StepProgress
-from noetl.cli.progress_text import TextProgress
+from noetl.cli.progress_text import NEWS_SECONDS, TextProgress
 from noetl.cli.runs import Happened, Runs
 from noetl.domain.events import ExecutionPaused, ExecutionResumed
 from noetl.kernel.errors import NoETLError, StateRefuses
 from noetl.kernel.ids import ExecutionId
-from noetl.kernel.instant import Instant
+from noetl.kernel.instant import Instant, seconds_between
 
 
 class Display(Protocol):
@@ -82,8 +82,13 @@ class Following:
             for line in (*self.progress.news, *_steered(each)):
                 self.display.note(line)
             self.progress.news.clear()
-            if rows:  # shown at once: the next event may change them
-                self.display.show(rows)
+            shown = rows if self._is_new(each) else [row for row in rows if row.ended_at]
+            if shown:  # at once: the next event may change them
+                self.display.show(shown)
+
+    def _is_new(self, happened: Happened) -> bool:
+        """How far a loop had come once is no news; that it came to its end is."""
+        return seconds_between(happened.envelope.event_time, self._now()) < NEWS_SECONDS
 
     def recall(self, events: Sequence[Happened]) -> None:
         for each in events:

@@ -131,6 +131,9 @@ def _print_collection(report: CollectionReport) -> None:
         tell(f"and {report.candidates_omitted:,} more")
     told = ", ".join(f"{number:,} {what}" for what, number in sorted(report.objects.items()))
     say(f"objects: {told or 'none'}")
-    say(f"deleted: {report.deleted:,} objects, {report.deleted_bytes:,} bytes")
-    if report.dry_run and report.objects.get("orphan"):
+    if not report.dry_run:
+        say(f"deleted: {count(report.deleted, 'object')}, {report.deleted_bytes:,} bytes")
+    elif report.objects.get("orphan"):
         tell("next: noetl results gc --delete")
+    else:
+        tell("there is nothing to delete")
