@@ -23,10 +23,12 @@ def test_stages_are_told_with_their_frames_and_rows(shell: Shell, loop: str) -> 
     heads, row = told.stdout.splitlines()
 
     assert heads.split() == [
-        "STAGE", "STEP", "KIND", "STATUS", "FRAMES", "LOST", "FAILED", "ROWS", "PARENT"
+        "STAGE", "STEP", "KIND", "STATUS", "FRAMES", "LOST", "FAILED", "ROWS", "STARTED", "SECONDS",
+        "PARENT",
     ]  # fmt: skip
     assert row.split()[1:4] == ["each", "loop", "CLOSED"]
-    assert row.split()[-2:] == ["6", "-"]
+    assert row.split()[7] == "6"
+    assert row.split()[-1] == "-"
     assert f"next: noetl executions frames {loop} --stage " in told.stderr
 
 
@@ -40,6 +42,11 @@ def test_frames_are_told_with_their_holders_and_parents(shell: Shell, loop: str)
         None,
         *(row["frame_id"] for row in found[:-1]),
     ]
+    times = [
+        *(stage["started_at"], found[0]["created_at"], found[0]["started_at"]),
+        *(found[0]["completed_at"], stage["ended_at"]),
+    ]
+    assert times == sorted(map(str, times))
     head, first, *_ = shell.noetl("executions", "frames", loop).stdout.splitlines()
     assert head.split()[-2:] == ["OWNER", "PARENT"]
     assert first.split()[-2:] == ["local", "-"]

@@ -10,10 +10,10 @@ from noetl.bootstrap.platform import open_platform
 from noetl.bootstrap.settings import load_settings
 from noetl.cli import options
 from noetl.cli.output import print_json, print_table, tell
-from noetl.domain.execution.rows import FrameRow, StageRow
 from noetl.domain.projection import QUERY_RECORDS_MAX
 from noetl.kernel.ids import ExecutionId, StageId
-from noetl.runtime.lineage import FramesAsked, Lineage
+from noetl.kernel.instant import Instant, seconds_between
+from noetl.runtime.lineage import FramesAsked, FrameShown, Lineage, StageShown
 
 _execution = click.argument("execution", metavar="ID", type=ExecutionId)
 
@@ -34,7 +34,8 @@ def stages(execution: ExecutionId, as_json: bool) -> None:
     if not found:
         tell("no stages; only loops have them")
         return
-    heads = ("stage", "step", "kind", "status", "frames", "lost", "failed", "rows", "parent")
+    counts = ("frames", "lost", "failed", "rows")
+    heads = ("stage", "step", "kind", "status", *counts, "started", "seconds", "parent")
     print_table(heads, [_stage(row) for row in found])
     tell(f"next: noetl executions frames {execution} --stage {found[-1].stage_id}")
 
@@ -64,32 +65,40 @@ def frames(execution: ExecutionId, as_json: bool, **given: Any) -> None:
     if not found:
         tell("no such frames")
         return
-    heads = ("frame", "stage", "number", "status", "rows", "failed", "attempts", "owner", "parent")
+    counts = ("rows", "failed", "attempts")
+    heads = ("frame", "stage", "number", "status", *counts, "seconds", "owner", "parent")
     print_table(heads, [_frame(row) for row in found])
     if len(found) == asked.limit:
         tell(f"more: --after {found[-1].frame_id}")
 
 
-def _stage(row: StageRow) -> tuple[object, ...]:
+def _stage(row: StageShown) -> tuple[object, ...]:
     step = row.step if row.visit == 1 else f"{row.step} visit {row.visit}"
     counts = row.frame_count, row.frames_abandoned, row.frames_failed, row.row_count
-    return row.stage_id, step, row.stage_kind, row.status, *counts, row.parent_stage_id
+    times = row.started_at, _seconds(row.started_at, row.ended_at)
+    return row.stage_id, step, row.stage_kind, row.status, *counts, *times, row.parent_stage_id
 
 
-def _frame(row: FrameRow) -> tuple[object, ...]:
+def _frame(row: FrameShown) -> tuple[object, ...]:
     counts = row.row_count, row.rows_failed, row.attempts
     place = row.frame_id, row.stage_id, row.ordinal, row.status
-    return *place, *counts, row.worker_id, row.parent_frame_id
+    seconds = _seconds(row.started_at, row.completed_at)
+    return *place, *counts, seconds, row.worker_id, row.parent_frame_id
 
 
-async def _stages(execution: ExecutionId) -> list[StageRow]:
+def _seconds(began: Instant | None, ended: Instant | None) -> str | None:
+    """Of its last holder, of a frame; None while it is open."""
+    return None if began is None or ended is None else f"{seconds_between(began, ended):.3f}"
+
+
+async def _stages(execution: ExecutionId) -> list[StageShown]:
     settings = load_settings()
     async with open_platform(settings, create=False) as platform:
         lineage = Lineage(platform.log, platform.projections)
         return await lineage.stages(settings.scope, execution)
 
 
-async def _frames(execution: ExecutionId, asked: FramesAsked) -> list[FrameRow]:
+async def _frames(execution: ExecutionId, asked: FramesAsked) -> list[FrameShown]:
     settings = load_settings()
     async with open_platform(settings, create=False) as platform:
         lineage = Lineage(platform.log, platform.projections)

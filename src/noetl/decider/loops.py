@@ -24,13 +24,15 @@ from noetl.domain.events import (
     StageOpened,
 )
 from noetl.domain.events.loop import LoopStats
+from noetl.domain.events.stage import StageKind
 from noetl.domain.events.values import Failure
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.execution.windows import in_order
 from noetl.domain.playbook.loop import Collection, Loop
 from noetl.domain.playbook.model import Step
 from noetl.kernel.errors import InvariantBroken
-from noetl.kernel.ids import loop_id
+from noetl.kernel.ids import StepName, loop_id
+from noetl.templates.compiled import names_in
 from noetl.templates.errors import TemplateFailed
 from noetl.templates.recorded import INLINE_BYTES_MAX, LOOP, inline_result
 from noetl.templates.table_rows import TableRows
@@ -110,7 +112,7 @@ def _beginning(view: View, started: LoopStarted, policy: dict[str, Any]) -> list
         )
         decided.append(Decided(event=fanout))
     opened = StageOpened(
-        stage_kind="fanout" if started.mode == "fanout" else "loop",
+        stage_kind=_kind(view, started, policy),
         step=started.step,
         visit=started.visit,
         loop_id=started.loop_id,
@@ -119,6 +121,20 @@ def _beginning(view: View, started: LoopStarted, policy: dict[str, Any]) -> list
         frame_policy=policy,
     )
     return [*decided, Decided(event=opened, loop_id=started.loop_id)]
+
+
+def _kind(view: View, started: LoopStarted, policy: dict[str, Any]) -> StageKind:
+    """A loop that takes the rows of another one by the frame, and not one by one, is a reduce."""
+    if started.mode == "fanout":
+        return "fanout"
+    steps = view.plan.playbook.steps
+    loop = steps[started.step].loop
+    if policy.get("process") != "frame" or loop is None or not isinstance(loop.over, Collection):
+        return "loop"
+    value = loop.over.value
+    names = names_in(value) if isinstance(value, str) else ()
+    loops = (steps[StepName(name)].loop for name in names if name in steps)
+    return "reduce" if any(each is not None for each in loops) else "loop"
 
 
 def without_items(step: Step, visit: int, attempt: int) -> LoopStarted:

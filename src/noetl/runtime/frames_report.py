@@ -1,5 +1,6 @@
 """What became of a frame's rows, as its report carries it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,6 +118,7 @@ def shown_of(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
 
 def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) -> FrameReport:
     failed = [outcome for outcome in worked.outcomes if outcome.status == "failed"]
+    task_ms = _added([result.task_ms for result in worked.results])
     adopted = [cycle for result in worked.results for cycle in result.adopted]
     repeated = [cycle for result in worked.results for cycle in result.repeated]
     in_doubt = [cycle for result in worked.results for cycle in result.in_doubt]
@@ -140,7 +142,10 @@ def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) ->
         metrics={
             "duration_ms": worked.duration_ms,
             "rows": len(worked.outcomes),
-            "task_ms": _added([result.task_ms for result in worked.results]),
+            "outcomes": dict(Counter(outcome.status for outcome in worked.outcomes)),
+            "row_concurrency": work.row_concurrency,
+            "task_ms": task_ms,
+            "total_task_ms": sum(task_ms.values()),
             "effects": {
                 "fired": sum(result.fired for result in worked.results),
                 "adopted": len(adopted),

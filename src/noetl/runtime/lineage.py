@@ -6,7 +6,9 @@ from noetl.domain.execution.rows import FrameRow, StageRow, Surface
 from noetl.domain.projection import QUERY_RECORDS_MAX, ProjectionQuery
 from noetl.kernel.errors import ExecutionNotFound
 from noetl.kernel.ids import ExecutionId, FrameId, StageId
+from noetl.kernel.instant import Instant
 from noetl.kernel.scope import Scope
+from noetl.kernel.snowflake import minted_at
 from noetl.ports.event_log import EventLog
 from noetl.ports.projection_store import ProjectionStore
 from noetl.runtime.replay import Replay, ReplayRequest
@@ -16,6 +18,19 @@ FOLDED_EVENTS_MAX = 2_000
 
 _STAGE = msgspec.json.Decoder(StageRow)
 _FRAME = msgspec.json.Decoder(FrameRow)
+
+
+class StageShown(StageRow, kw_only=True):
+    """With its times, which ids of events tell: they are made when the event is."""
+
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+
+
+class FrameShown(FrameRow, kw_only=True):
+    created_at: Instant | None = None
+    started_at: Instant | None = None
+    completed_at: Instant | None = None
 
 
 class FramesAsked(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +48,7 @@ class Lineage:
         self._projections = projections
         self._replay = Replay(log)
 
-    async def stages(self, scope: Scope, execution: ExecutionId) -> list[StageRow]:
+    async def stages(self, scope: Scope, execution: ExecutionId) -> list[StageShown]:
         """In the order of their opening."""
         if await self._is_folded(scope, execution):
             found, _ = await self._folded(scope, execution)
@@ -45,16 +60,16 @@ class Lineage:
                 found += [_STAGE.decode(each) for each in page]
                 if len(page) < QUERY_RECORDS_MAX:
                     break
-        return sorted(found, key=_stage_id)
+        return [_shown_stage(row) for row in sorted(found, key=_stage_id)]
 
     async def frames(
         self, scope: Scope, execution: ExecutionId, asked: FramesAsked
-    ) -> list[FrameRow]:
+    ) -> list[FrameShown]:
         """In the order of their first dispatch, a page at a time."""
         if await self._is_folded(scope, execution):
             _, found = await self._folded(scope, execution)
             rows = [row for row in sorted(found, key=_frame_id) if _is_wanted(row, asked)]
-            return rows[: asked.limit]
+            return [_shown_frame(row) for row in rows[: asked.limit]]
         where = {"stage_id": asked.stage_id, "status": asked.status}
         query = ProjectionQuery(
             scope=scope,
@@ -64,7 +79,8 @@ class Lineage:
             after_id=f"{execution}/{asked.after}" if asked.after else "",
             limit=asked.limit,
         )
-        return [_FRAME.decode(each.canonical) for each in await self._projections.query(query)]
+        page = await self._projections.query(query)
+        return [_shown_frame(_FRAME.decode(each.canonical)) for each in page]
 
     async def _is_folded(self, scope: Scope, execution: ExecutionId) -> bool:
         """Whether read models are behind a log that is short enough to be asked itself."""
@@ -102,6 +118,27 @@ class Lineage:
             limit=QUERY_RECORDS_MAX,
         )
         return [record.canonical for record in await self._projections.query(query)]
+
+
+def _shown_stage(row: StageRow) -> StageShown:
+    return StageShown(
+        **msgspec.structs.asdict(row),
+        started_at=_time_of(row.opened_event_id),
+        ended_at=_time_of(row.closed_event_id),
+    )
+
+
+def _shown_frame(row: FrameRow) -> FrameShown:
+    return FrameShown(
+        **msgspec.structs.asdict(row),
+        created_at=_time_of(row.frame_id),
+        started_at=_time_of(row.started_event_id),
+        completed_at=_time_of(row.terminal_event_id),
+    )
+
+
+def _time_of(identifier: str | None) -> Instant | None:
+    return None if identifier is None or not identifier.isdecimal() else minted_at(identifier)
 
 
 def _is_wanted(row: FrameRow, asked: FramesAsked) -> bool:

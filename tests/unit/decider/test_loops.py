@@ -38,6 +38,40 @@ def test_a_loop_opens_a_stage_and_ends_with_its_results_in_order() -> None:
     assert told.of("stage.closed")[0].status == "CLOSED"
 
 
+REDUCING = """
+workflow:
+  - step: each
+    loop: {{in: [], spec: {{mode: {mode}}}}}
+    tool: {{kind: noop}}
+    next: sum
+  - step: sum
+    loop: {{in: "{{{{ {given} }}}}", spec: {{mode: parallel, frame: {{process: {process}}}}}}}
+    tool: {{kind: noop}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "process", "kinds"),
+    [
+        ("fanout", "each.results", "frame", ["fanout", "reduce"]),
+        ("parallel", "each.results", "frame", ["loop", "reduce"]),
+        ("parallel", "each.results", "row", ["loop", "loop"]),
+        ("parallel", "[each.count]", "frame", ["loop", "reduce"]),
+        ("parallel", "[1, 2]", "frame", ["loop", "loop"]),
+    ],
+)
+def test_a_loop_that_takes_the_rows_of_another_by_the_frame_is_a_reduce(
+    mode: str, given: str, process: str, kinds: list[str]
+) -> None:
+    told = Story(HEAD + REDUCING.format(mode=mode, given=given, process=process))
+    opened = told.of("stage.opened")
+    assert [stage.stage_kind for stage in opened] == kinds
+    assert {stage.dsl_ref for stage in opened} == {
+        f"{told.plan.digest}#each",
+        f"{told.plan.digest}#sum",
+    }
+
+
 def test_an_empty_collection_ends_at_once() -> None:
     told = looping("parallel", items=[])
     assert told.open == ["after"]

@@ -69,7 +69,10 @@ async def test_the_metrics_tell_time_and_effects() -> None:
     assert report.metrics == {
         "duration_ms": 0,
         "rows": 3,
+        "outcomes": {"ok": 3},
+        "row_concurrency": 1,
         "task_ms": {"get": 3, "post": 30},
+        "total_task_ms": 33,
         "effects": {"fired": 6, "adopted": 2, "repeated": 1, "in_doubt": 1},
         "effects_by_tool": {"http": {"fired": 3}, "shell": {"fired": 2, "repeated": 1}},
     }

@@ -5,7 +5,6 @@ from typing import Annotated
 import msgspec
 
 from noetl.api.route import Asked, Nothing, get, post
-from noetl.domain.execution.rows import FrameRow, StageRow
 from noetl.domain.frame_messages import (
     FrameAsk,
     FrameBeat,
@@ -16,7 +15,7 @@ from noetl.domain.frame_messages import (
 )
 from noetl.domain.projection import QUERY_RECORDS_MAX
 from noetl.kernel.ids import FrameId, StageId
-from noetl.runtime.lineage import FramesAsked
+from noetl.runtime.lineage import FramesAsked, FrameShown, StageShown
 
 
 class FramesQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,12 +27,12 @@ class FramesQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 class Stages(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
-    stages: list[StageRow]
+    stages: list[StageShown]
 
 
 class Frames(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
-    frames: list[FrameRow]
+    frames: list[FrameShown]
     next_after: str | None = None  # there may be more
 
 
