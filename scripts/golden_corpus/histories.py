@@ -53,6 +53,7 @@ from scripts.golden_corpus.business_objects import business_objects, changed_ord
 from scripts.golden_corpus.chunks import chunks
 from scripts.golden_corpus.handed_back import handed_back
 from scripts.golden_corpus.loops import fanout, frames
+from scripts.golden_corpus.near_and_far import near_and_far
 from scripts.golden_corpus.shards import held_shards
 from scripts.golden_corpus.whole_run import whole_run
 
@@ -247,6 +248,7 @@ HISTORIES: dict[str, Callable[[], list[Stream]]] = {
     "whole_run": lambda: _alone(whole_run),
     "chunks_with_a_takeover": lambda: _alone(chunks),
     "work_handed_back": lambda: _alone(handed_back),
+    "near_and_far": lambda: _alone(near_and_far),
 }
 
 
