@@ -61,6 +61,7 @@ class Attempts:
             call = await self._preparation.call(cycle, plan, attempt, given)
             if self._job.passing is not None:
                 call = passing_on(call, cycle, self._job.passing, self._sight.secrets)
+            cycle.spent.render_seconds += self._workshop.clock.monotonic() - started
             result = await self._fired(cycle, call, hold)
             is_plain = result.table is None and result.stored is None
             value = result.value if is_plain else await self._handed().value(result)
@@ -69,11 +70,11 @@ class Attempts:
             if is_plain:
                 check_plain(value, plan.name)
         except EXPECTED as error:
-            milliseconds = self._since(started)
+            milliseconds = self._ended(cycle, started)
             self._doubt_credentials(cycle.plan, error)
             outcome = _failed(error, attempt, milliseconds)
             return Tried(outcome, failure_of(error), attempt, given, milliseconds)
-        milliseconds = self._since(started)
+        milliseconds = self._ended(cycle, started)
         meta = {"attempt": attempt, "duration_ms": milliseconds}
         outcome = Outcome(result=value, http=result.http, pg=result.pg, meta=meta)
         return Tried(outcome, None, attempt, given, milliseconds)
@@ -113,13 +114,16 @@ class Attempts:
         hold.check()
         if is_effect:
             self._effects.fire(cycle)
-        if not tool.waits:
-            return await run_tool(tool, call)
-        await hold.park()
+        if tool.waits:
+            await hold.park()
+        clock = self._workshop.clock
+        began = clock.monotonic()
         try:
             return await run_tool(tool, call)
         finally:
-            await hold.unpark()
+            cycle.spent.tool_seconds += clock.monotonic() - began
+            if tool.waits:
+                await hold.unpark()
 
     def _doubt_credentials(self, plan: TaskPlan, error: Exception) -> None:
         """The target refused what we know: it may have been changed since it was looked up."""
@@ -127,8 +131,13 @@ class Attempts:
             for wanted in plan.auth:
                 self._workshop.credentials.forget(self._job.scope, wanted.name or "")
 
-    def _since(self, started: float) -> int:
-        return int((self._workshop.clock.monotonic() - started) * 1_000)
+    def _ended(self, cycle: Cycle, started: float) -> int:
+        """A try is over: what it took, in milliseconds."""
+        seconds, spent = self._workshop.clock.monotonic() - started, cycle.spent
+        spent.kind = cycle.plan.kind  # of a workbook task, it was not known before
+        spent.tries += 1
+        spent.seconds += seconds
+        return int(seconds * 1_000)
 
 
 def _is_effect(plan: TaskPlan, tool: Tool, call: ToolCall) -> bool:

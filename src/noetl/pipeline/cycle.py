@@ -10,6 +10,7 @@ from noetl.domain.events.values import Failure, Result
 from noetl.domain.playbook.task import Action
 from noetl.kernel import canonical_json
 from noetl.pipeline.plan import TaskPlan
+from noetl.pipeline.timing import TaskTime
 from noetl.templates.layered import Outcome
 from noetl.templates.recorded import error_names
 
@@ -29,6 +30,7 @@ class Cycle:
     plan: TaskPlan
     run: int
     key: str
+    spent: TaskTime  # by all runs of the task
     note: str | None = None  # fired or repeated; None: it had no effect so far
     after: tuple[str, int] | None = None  # the task and run whose result came before
     is_refused: bool = False  # in doubt, and not to be repeated

@@ -13,6 +13,7 @@ from noetl.domain.work import Call, Facts
 from noetl.kernel.ids import CommandId, StageId
 from noetl.kernel.scope import Scope
 from noetl.pipeline.chunks import Passing
+from noetl.pipeline.timing import TaskTime
 from noetl.templates.places import Frame, Iteration
 
 RowStatus = Literal["ok", "failed", "break"]
@@ -87,7 +88,7 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     writes: Mapping[str, Any] = {}  # `ctx` paths without the prefix
     emitted: tuple[BusinessObjectChanged, ...] = ()
     calls: tuple[Call, ...] = ()  # those that the journal has not recorded
-    task_ms: Mapping[str, int] = {}
+    times: Mapping[str, TaskTime] = {}  # by task
     fired: int = 0  # effects, the repeated ones included
     adopted: tuple[str, ...] = ()  # effects that were taken from the journal
     repeated: tuple[str, ...] = ()  # cycles that ran again because they were in doubt

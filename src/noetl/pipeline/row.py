@@ -27,6 +27,7 @@ from noetl.pipeline.judging import FAIL, Judging, default_action, failure_by_rul
 from noetl.pipeline.keeping import keeping_of_task, name_of
 from noetl.pipeline.pauses import paused
 from noetl.pipeline.sight import Sight
+from noetl.pipeline.timing import TaskTime
 from noetl.pipeline.workshop import Workshop
 from noetl.templates import places
 from noetl.templates.layered import Outcome, PipelineResult, plain_result
@@ -49,7 +50,7 @@ class Row:
         self._judging = Judging(self._sight)
         self._runs: dict[str, int] = {}
         self._tries: dict[str, int] = {}  # since the task last succeeded
-        self._task_ms: dict[str, int] = {}
+        self._times: dict[str, TaskTime] = {}
         self._emitted: list[BusinessObjectChanged] = []
         self._value: Any = None  # of the task that ended last
         self._result: Result | None = None  # the same, if it was recorded
@@ -100,7 +101,8 @@ class Row:
         plan = self._plan.tasks[position]
         run = self._runs[plan.name] = self._runs.get(plan.name, 0) + 1
         key = f"{self._coordinates}/{plan.name}/{run}"
-        return Cycle(plan, run, key, after=self._last)
+        spent = self._times.get(plan.name) or TaskTime(plan.kind)
+        return Cycle(plan, run, key, spent, after=self._last)
 
     async def _cycle(self, cycle: Cycle) -> Ending:
         name, recorded = cycle.plan.name, self._effects.recorded(cycle)
@@ -116,7 +118,7 @@ class Row:
             self._open = cycle
             attempt = self._tries[name] = self._tries.get(name, 0) + 1
             tried = await self._attempts.one(cycle, attempt, self._hold)
-            self._task_ms[name] = self._task_ms.get(name, 0) + tried.duration_ms
+            self._times[name] = cycle.spent
             if cycle.plan.is_simple:
                 return await self._close(cycle, tried, Ending(default_action(tried)))
             ending = await self._judge(cycle, tried)
@@ -281,7 +283,7 @@ class Row:
             writes=scrub(self._sight.names.writes),
             emitted=emits.scrubbed(self._emitted, scrub) if self._emitted else (),
             calls=tuple(effects.pending),
-            task_ms=self._task_ms,
+            times=self._times,
             fired=effects.fired,
             adopted=tuple(effects.adopted),
             repeated=tuple(effects.repeated),

@@ -1,7 +1,7 @@
 """What became of a frame's rows, as its report carries it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from noetl.kernel.ids import WorkerId
 from noetl.pipeline.job import RowResult
 from noetl.results.dataset import content_of_outcomes
 from noetl.results.store import ResultStore
+from noetl.runtime.frames_metrics import task_numbers
 from noetl.templates.layered import plain_result
 
 OUTCOMES_BYTES_MAX = 4_096
@@ -118,7 +119,6 @@ def shown_of(outcomes: Sequence[RowOutcome]) -> tuple[RowOutcome, ...]:
 
 def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) -> FrameReport:
     failed = [outcome for outcome in worked.outcomes if outcome.status == "failed"]
-    task_ms = _added([result.task_ms for result in worked.results])
     adopted = [cycle for result in worked.results for cycle in result.adopted]
     repeated = [cycle for result in worked.results for cycle in result.repeated]
     in_doubt = [cycle for result in worked.results for cycle in result.in_doubt]
@@ -144,8 +144,7 @@ def report(work: FrameWork, worker: WorkerId, worked: Worked, output: Output) ->
             "rows": len(worked.outcomes),
             "outcomes": dict(Counter(outcome.status for outcome in worked.outcomes)),
             "row_concurrency": work.row_concurrency,
-            "task_ms": task_ms,
-            "total_task_ms": sum(task_ms.values()),
+            **task_numbers(worked.results),
             "effects": {
                 "fired": sum(result.fired for result in worked.results),
                 "adopted": len(adopted),
@@ -175,11 +174,3 @@ def _last_writes(results: Sequence[RowResult]) -> dict[str, Any]:
             writes.pop(name, None)
             writes[name] = value
     return writes
-
-
-def _added(times: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in times:
-        for task, milliseconds in each.items():
-            total[task] = total.get(task, 0) + milliseconds
-    return total

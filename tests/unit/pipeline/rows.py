@@ -125,9 +125,9 @@ class FirmHold:
 class House:
     """An interpreter with everything it stands on."""
 
-    def __init__(self, **tools: Tool) -> None:
+    def __init__(self, clock: ObedientClock | None = None, /, **tools: Tool) -> None:
         numbers = itertools.count(1)
-        self.clock = ObedientClock()
+        self.clock = clock or ObedientClock()
         self.payloads = MemoryPayloadStore()
         self.results = memory_results(self.payloads)
         self.credentials = MemoryCredentialStore(self.clock.now, lambda: str(next(numbers)))

@@ -7,6 +7,7 @@ import pytest
 
 from noetl.domain.events.business_object import BusinessObjectChanged
 from noetl.kernel.errors import ClaimLost, InvariantBroken
+from noetl.pipeline.timing import TaskTime
 from noetl.ports.tool import Tool
 from tests.unit.pipeline.rows import FunctionTool, House, in_turn, job
 
@@ -143,4 +144,7 @@ async def test_a_row_counts_the_time_of_its_tasks() -> None:
         job("- step: s\n  tool: [{name: a, kind: http, url: u}, {name: b, kind: noop}]")
     )
 
-    assert ended.task_ms == {"a": 250, "b": 0}
+    assert ended.times == {
+        "a": TaskTime("http", tries=1, seconds=0.25, tool_seconds=0.25),
+        "b": TaskTime("noop", tries=1),
+    }

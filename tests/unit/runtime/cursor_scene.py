@@ -93,7 +93,7 @@ class Calls:
     ) -> PreparedClaim:
         self.slots.append(worker_slot_id)
         seen = SecretsSeen()
-        seen.add(Secret(text) for text in self._secrets)
+        seen.add(tuple(Secret(text) for text in self._secrets))
         call = ToolCall(
             kind="sqlite",
             task="claim",

@@ -4,6 +4,7 @@ from typing import Any
 
 from noetl.domain.work import FrameReport
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.pipeline.timing import TaskTime
 from tests.unit.runtime.worker_scene import LOOP, Behaving, Behaviour, Scene, frame, only_frame
 
 
@@ -14,7 +15,9 @@ def index_of(job: Job) -> int:
 
 async def doubled(job: Job, _journal: Journal, _hold: Hold) -> RowResult:
     assert job.iteration is not None
-    return RowResult(status="ok", value=2 * job.iteration.item, task_ms={"load": 5})
+    return RowResult(
+        status="ok", value=2 * job.iteration.item, times={"load": TaskTime("noop", 1, 0.005)}
+    )
 
 
 async def ran(behaviour: Behaviour, rows: list[Any] | None, **fields: Any) -> FrameReport:

@@ -8,6 +8,7 @@ import pytest
 from noetl.domain.events.values import Failure, ResultReference
 from noetl.domain.work import RowOutcome
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
+from noetl.pipeline.timing import TaskTime
 from noetl.results.dataset import rows_of
 from noetl.runtime.frames_report import CYCLES_NAMED_MAX, OUTCOMES_BYTES_MAX
 from noetl.templates.layered import PipelineResult
@@ -53,7 +54,7 @@ async def test_the_metrics_tell_time_and_effects() -> None:
         cycles = (f"{job.coordinates}/post/1",)
         return RowResult(
             status="ok",
-            task_ms={"get": 1, "post": 10},
+            times={"get": TaskTime("http", 1, 0.001), "post": TaskTime("shell", 1, 0.01)},
             fired=2,
             repeated=cycles if row == 1 else (),
             adopted=cycles if row != 1 else (),
@@ -66,6 +67,7 @@ async def test_the_metrics_tell_time_and_effects() -> None:
     assert report.repeated == ("77/load/1/1/post/1",)
     assert report.adopted == ("77/load/1/0/post/1", "77/load/1/2/post/1")
     assert report.in_doubt == ("77/load/1/2/post/1",)
+    rest = {"tries": 3, "render_ms": 0, "tool_ms": 0}
     assert report.metrics == {
         "duration_ms": 0,
         "rows": 3,
@@ -73,6 +75,13 @@ async def test_the_metrics_tell_time_and_effects() -> None:
         "row_concurrency": 1,
         "task_ms": {"get": 3, "post": 30},
         "total_task_ms": 33,
+        "total_render_ms": 0,
+        "total_tool_ms": 0,
+        "by_task": {
+            "get": {"kind": "http", "task_ms": 3, **rest},
+            "post": {"kind": "shell", "task_ms": 30, **rest},
+        },
+        "by_kind": {"http": {"task_ms": 3, **rest}, "shell": {"task_ms": 30, **rest}},
         "effects": {"fired": 6, "adopted": 2, "repeated": 1, "in_doubt": 1},
         "effects_by_tool": {"http": {"fired": 3}, "shell": {"fired": 2, "repeated": 1}},
     }
