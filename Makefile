@@ -60,7 +60,7 @@ fix: setup ## Format, apply safe lint fixes, renew the map of rooms and the refe
 
 .PHONY: test
 test: check ## Everything CI runs: setup, check, the whole suite (JOBS=3 files at a time)
-	@bash scripts/test.sh $(JOBS)
+	@bash scripts/in_memory.sh bash scripts/test.sh $(JOBS)
 
 .PHONY: test-unit
 test-unit: setup ## The fast tests: no server, no process
@@ -69,8 +69,8 @@ test-unit: setup ## The fast tests: no server, no process
 # One after the other: each fills a small machine.
 .PHONY: test-cluster
 test-cluster: setup ## Spark on a real standalone cluster, then on a real Connect server
-	.venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py tests/stages/test_spark_bucket.py
-	.venv/bin/python -m pytest -m cluster tests/spark/test_connect.py tests/spark/test_connect_work.py
+	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py tests/stages/test_spark_bucket.py
+	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_connect.py tests/spark/test_connect_work.py
 
 .PHONY: test-azure
 test-azure: setup ## Object stores on Azurite: installs it by npm, about a minute and 360 MB

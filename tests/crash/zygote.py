@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow
+
 from tests.crash import (
     cascade,
     claiming,
@@ -41,6 +43,7 @@ TASKS: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 def main() -> None:
+    pyarrow.array([0])  # the first one imports pandas: once here, else in every child
     child = 0
     for line in sys.stdin:
         word, _, text = line.partition(" ")
