@@ -37,6 +37,7 @@ from noetl.runtime.desk import CoordinatorDesk
 from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.handout import LeaseTerms
 from noetl.runtime.log_lines import tell_events
+from noetl.runtime.placing import LOCALITY, place_in
 from noetl.runtime.playbooks import Playbooks
 from noetl.runtime.projector import Projector
 from noetl.runtime.reaper import Reaper
@@ -186,6 +187,7 @@ async def _working(engine: Engine) -> AsyncIterator[None]:
         boot_id=new_uuid(),
         slots=settings.worker_slots,
         tools=tools.kinds,
+        locality=place_in({LOCALITY: {"node": settings.node_name}}),
     )
     interpreter = Interpreter(
         traced(tools, telemetry), platform.credentials, platform.results, engine.clock, new_uuid

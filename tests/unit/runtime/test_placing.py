@@ -9,7 +9,7 @@ from noetl.domain.events.values import ResultReference
 from noetl.domain.naming.distance import Distance, Preference
 from noetl.domain.naming.locator import Locality
 from noetl.domain.playbook.needs import ANY
-from noetl.domain.work import FrameWork, WorkerIdentity
+from noetl.domain.work import FrameWork, StageServed, WorkerIdentity
 from noetl.kernel.ids import ExecutionId, StageId, StepName, WorkerId
 from noetl.kernel.instant import Instant
 from noetl.kernel.scope import DEFAULT_SCOPE
@@ -169,3 +169,22 @@ async def test_frames_of_workers_without_a_place_say_nothing_of_places() -> None
     ]
     assert (given_out.envelope.meta, given_out.annotations) == ({}, {})
     assert msgspec.to_builtins(given_out.event)["cursor"]["first"] == 0
+
+
+async def test_a_frame_says_which_slot_of_its_engine_has_it() -> None:
+    scene = Scene()
+    text = OVER_A_TABLE.replace("{{ fetch.rows }}", "{{ [1, 2] }}")
+    execution = await scene.start(text.replace("local", "local, frame: {max_rows: 1}"))
+    await scene.finish(await scene.claim_one(), {})
+    (stage,) = (await scene.coordinator.load(execution)).state.stages
+    slot = WorkerIdentity(
+        worker_id=WorkerId(f"spark/{stage}/3"),
+        boot_id="1",
+        slots=1,
+        serves=StageServed(execution_id=execution, stage_id=stage, slot=3),
+    )
+    work = await scene.claim_one(slot)
+    (other, dispatched) = await scene.of(execution, "frame.dispatched")
+    assert other.slot is None
+    assert (dispatched.worker_id, dispatched.slot) == (slot.worker_id, 3)
+    assert isinstance(work, FrameWork)

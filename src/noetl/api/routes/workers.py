@@ -3,6 +3,7 @@
 import msgspec
 
 from noetl.api.route import Asked, Nothing, get
+from noetl.domain.naming.locator import Locality
 from noetl.kernel.ids import WorkerId
 from noetl.kernel.instant import Instant
 from noetl.runtime.seat import Seat
@@ -18,6 +19,7 @@ class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: Instant
     labels: dict[str, str] = {}
     tools: tuple[str, ...] = ()
+    locality: Locality | None = None  # where it is, if it says so
 
 
 class Workers(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ def _view(seat: Seat, now: Instant) -> WorkerView:
         seen_at=seat.heard_at,
         labels=worker.labels,
         tools=worker.tools,
+        locality=worker.locality,
     )
 
 
