@@ -9,7 +9,8 @@ from noetl.domain.execution.state import LoopWork
 from noetl.domain.work import heartbeat_of
 from noetl.kernel.errors import SparkDriverLost, SparkStartFailed
 from noetl.kernel.ids import LoopId, StepName
-from noetl.runtime.control import cancel_tree
+from noetl.kernel.scope import DEFAULT_SCOPE
+from noetl.runtime.control import Control, cancel_tree
 from noetl.runtime.slot_orders import frames_per_slot, slots_for
 from noetl.runtime.slots_draining import drain_slots
 from noetl.runtime.stage_slots import LOST_MAX, PAUSE_SECONDS
@@ -26,6 +27,20 @@ async def test_rows_of_a_loop_that_asks_for_an_engine_wait_for_its_slots(stage: 
     await stage.start(ASKED)
     assert await stage.claim() == []
     assert await stage.claim(stage.slot()) == [4]
+
+
+async def test_they_wait_for_them_after_a_pause_too(stage: Stage) -> None:
+    execution = await stage.start(ASKED)
+    control = Control(stage.scene.coordinator)
+    await control.pause(DEFAULT_SCOPE, execution)
+    stage.source.end(-1)
+    await stage.settle()
+    assert await stage.claim() == [], "a local worker is there, and free"
+    await control.resume(DEFAULT_SCOPE, execution)
+    await stage.settle()
+    assert len(stage.source.orders) == 2
+    assert await stage.claim() == []
+    assert await stage.claim(stage.slot(boot=1)) == [4]
 
 
 @pytest.mark.parametrize(
