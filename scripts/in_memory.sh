@@ -9,6 +9,6 @@ free=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null || true)
 if [ "${room:-0}" -lt "$room_kb_min" ] || [ "${free:-0}" -lt "$room_kb_min" ]; then
     exec "$@"
 fi
-folder=$(mktemp -d /dev/shm/noetl-tests.XXXXXX)
+folder=$(mktemp -d /dev/shm/tests-of-noetl.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
 PYTEST_DEBUG_TEMPROOT=$folder TMPDIR=$folder "$@"

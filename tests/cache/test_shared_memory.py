@@ -213,3 +213,17 @@ def test_what_a_sweep_cannot_make_out_goes_after_the_grace(
     assert cache.sweep() == 0
     clock.pass_seconds(31)
     assert cache.sweep() == 1
+
+
+def test_a_folder_of_such_a_name_stops_no_sweep(
+    cache: SharedMemoryResultCache, tmp_path: Path, clock: HeldClock
+) -> None:
+    shared(cache)
+    for name in ("noetl-home-1-0-folder", "noetl-tests"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+
+    clock.pass_seconds(10_000)
+
+    assert cache.sweep() == 1
+    assert cache.stats().entries == 0

@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 from noetl.adapters.cache.folder_lock import drop_lock, locked
@@ -82,9 +83,11 @@ class RegionFolder:
     def listed(self, prefix: str | None = None) -> Iterator[Listed]:
         with os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.startswith(prefix or self._prefix):
-                    with suppress(FileNotFoundError):
-                        facts = entry.stat(follow_symlinks=False)
+                if not entry.name.startswith(prefix or self._prefix):
+                    continue
+                with suppress(FileNotFoundError):
+                    facts = entry.stat(follow_symlinks=False)
+                    if S_ISREG(facts.st_mode):  # anybody may put a folder of that name here
                         used = facts.st_mtime_ns // 1_000
                         yield Listed(Path(entry.path), facts.st_size, used)
 
