@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -22,6 +21,8 @@ _ALWAYS_PRIVATE: Final = frozenset({"authorization", "cookie"})
 NO_EFFECT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
+_BODIES: Final = ("json", "payload", "form", "data", "body")
+_BODIES_AT_ONCE: Final = frozenset(_BODIES)
 _FORM = "application/x-www-form-urlencoded"
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]{0,31}")
 _USUAL_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"})
@@ -42,8 +43,7 @@ class Address(NamedTuple):
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     method: str
     address: Address
     headers: "CIMultiDict[str]"
@@ -176,8 +176,10 @@ def _text(value: Any) -> str:
 
 
 def _body(parameters: Mapping[str, Any], headers: "CIMultiDict[str]") -> bytes | None:
-    """The first that is given decides: json, payload, form, data, body."""
-    for name in ("json", "payload", "form", "data", "body"):
+    """The first that is given decides."""
+    if _BODIES_AT_ONCE.isdisjoint(parameters):
+        return None
+    for name in _BODIES:
         if parameters.get(name) is not None:
             return _body_of(name, parameters[name], headers)
     return None

@@ -16,6 +16,7 @@ from noetl.tools.sql_results import interval, plain
 
 Session: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
+_PLAIN = frozenset({str, int, bool, type(None)})  # the server's integers fit, whatever their type
 _JSONB_VERSION = b"\x01"
 _TRUE = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
@@ -66,6 +67,8 @@ def plain_row(row: "asyncpg.Record") -> list[Any]:
 
 
 def plain_value(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, asyncpg.Record):  # a composite value
         return {name: plain_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
