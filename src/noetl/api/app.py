@@ -31,6 +31,7 @@ from noetl.api.routes import (
     internal,
     journals,
     objects,
+    pages,
     replay,
     result_tier,
     results,
@@ -52,6 +53,7 @@ async def _described(asked: Asked[Nothing, Nothing]) -> dict[str, Any]:
 
 ROUTES: tuple[AnyRoute, ...] = (
     get("/openapi.json", "This document", _described, gives=dict[str, Any]),
+    *pages.ROUTES,
     *health.ROUTES,
     *catalog.ROUTES,
     *credentials.ROUTES,

@@ -19,7 +19,9 @@ from noetl.kernel.stage_token import StageGrant, grant_in
 from noetl.runtime.log_lines import about
 
 _LOG = logging.getLogger(__name__)
-OPEN_PATHS = frozenset({"/health", "/api/health"})
+OPEN_PATHS = frozenset({"/health", "/api/health", "/", "/docs"})
+"""Without a key: pages hold no data, and ask for it with the key that a person gives them."""
+
 INTERNAL_PATHS = ("/api/internal/", "/api/work/", "/api/stages/", "/api/frames/")
 STAGE_PATHS = (
     "/api/work/",

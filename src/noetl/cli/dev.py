@@ -46,7 +46,7 @@ async def _serve(host: str, port: int, as_json: bool) -> None:
         if as_json:
             print_json({"address": address})
         if is_for_people:
-            tell(f"listening: {address} (docs at {address}/openapi.json)")
+            tell(f"listening: {address} (in a browser: executions; {address}/docs: the API)")
             tell("stop with Ctrl-C")
 
     async with open_engine(settings) as engine:
