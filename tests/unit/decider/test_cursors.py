@@ -5,6 +5,7 @@ import pytest
 from noetl.decider import requests
 from noetl.decider.frames import frames_at_once, row_concurrency
 from noetl.domain.events.values import Failure
+from noetl.domain.execution.windows import open_frames
 from tests.unit.decider.cursor_story import CursorStory
 
 TWO_SLOTS = ", max_in_flight: 2, frame: {max_rows: 5}"
@@ -94,6 +95,17 @@ def test_after_an_empty_claim_one_frame_looks_for_all_of_them() -> None:
         told.come_back_empty(empty)
     assert told.of("loop.done")
     assert len([event for event in told.of("frame.committed") if event.row_count == 0]) == 4
+
+
+def test_claims_of_frames_that_may_come_again_are_not_over() -> None:
+    told = CursorStory(", max_in_flight: 4")
+    done, lost, out = (told.dispatch() for _ in range(3))
+    told.start(done, ["a"])
+    told.start(lost, ["b"])
+    assert open_frames(told.work) == (done, lost, out)
+    told.commit_rows(done, ["a"])
+    told.fail_frame(lost)  # a retry would take its rows up
+    assert open_frames(told.work) == (out, lost)
 
 
 def test_whoever_looks_and_finds_something_calls_the_others_in_again() -> None:

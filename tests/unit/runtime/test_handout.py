@@ -148,3 +148,25 @@ async def test_nothing_goes_out_while_an_execution_is_paused(scene: Scene) -> No
     assert not scene.coordinator.seats.starving
     await scene.control.resume(DEFAULT_SCOPE, execution)
     assert await scene.run_to_the_end(execution) == "COMPLETED"
+
+
+CURSOR = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: drain, path: handout/drain}
+workflow:
+  - step: each
+    loop:
+      cursor: {kind: sqlite, database: work.db, claim: "SELECT 1"}
+      iterator: row
+      spec: {mode: cursor, max_in_flight: 2, engine: local}
+    tool: {kind: noop}
+"""
+
+
+async def test_a_frame_of_a_cursor_knows_whose_claims_may_still_be_asked_for(scene: Scene) -> None:
+    await scene.start(CURSOR)
+    first, second = [frame(work) for work in await scene.claim(2)]
+
+    assert first.open_frames == (first.frame_id,)
+    assert second.open_frames == (first.frame_id, second.frame_id)
