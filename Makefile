@@ -68,7 +68,7 @@ test-unit: setup ## The fast tests: no server, no process
 
 # One after the other: each fills a small machine.
 .PHONY: test-cluster
-test-cluster: setup ## Spark on a real standalone cluster, then on a real Connect server
+test-cluster: setup ## The whole stage suite, and more, on a real standalone cluster, then on a real Connect server
 	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py tests/stages/test_spark_bucket.py
 	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_connect.py tests/spark/test_connect_work.py
 

@@ -59,4 +59,4 @@ def test_small_files_are_read_together_and_neighbours_stay_neighbours() -> None:
 
 def test_whoever_does_a_cycle_again_knows_its_tag_and_session() -> None:
     assert tag_of("1/a/1/0/x/1") == tag_of("1/a/1/0/x/1") != tag_of("1/a/1/0/x/2")
-    assert session_of("1/a/1/0/x/1") != session_of("1/a/1/0/x/2")
+    assert session_of("1/a/1/0/x/1") == session_of("1/a/1/0/x/1") != session_of("1/a/1/0/x/2")
