@@ -11,6 +11,7 @@ import msgspec
 from noetl.client.line import Line
 from noetl.client.problems import error_of
 from noetl.kernel.errors import LogUnavailable, RequestInvalid
+from noetl.kernel.errors.reaching import reason_away
 
 ANSWER_SECONDS_MAX = 60.0
 """How long an answer may take beyond what it was asked to wait."""
@@ -73,8 +74,7 @@ class Connection:
                 f"{self.server} is no address of a server; write it like http://127.0.0.1:8082"
             ) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            said = str(error) or type(error).__name__
-            message = f"{self.server} does not answer: {said}; is the server running?"
+            message = f"{self.server} does not answer: {reason_away(error)}; is the server running?"
             self._tell(message)
             raise LogUnavailable(message) from error
 

@@ -12,6 +12,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from noetl.kernel.errors.reaching import reason_away
 from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.templates.secret import Secret, scrub
@@ -279,7 +280,7 @@ def _translated(error: Exception, request: Request, seconds: float) -> ToolFaile
         words = scrub(f"{_what(request)} has no trusted connection: {error}", request.secrets)
         return failed("connection", f"{words}; mend the certificate", retryable=False)
     if isinstance(error, aiohttp.ClientError | OSError):
-        words = scrub(f"{type(error).__name__}: {error}", request.secrets)
-        return failed("connection", f"{_what(request)} failed ({words}); try again")
+        words = scrub(f"{_what(request)} failed: {reason_away(error)}", request.secrets)
+        return failed("connection", f"{words}; check the address, or try again")
     words = scrub(str(error), request.secrets)
     return failed("client_error", f"{_what(request)} cannot be sent: {words}")
