@@ -29,7 +29,7 @@ from tests.spark.driving import FUNCTIONS, driver_on, job, wait_for_slots
 from tests.stages.far_engine import far_engine
 from tests.stages.half_done import begun, settled
 from tests.stages.held_counters import HeldCounters
-from tests.stages.killed_stage import leases_again, now, told_seconds
+from tests.stages.killed_stage import leases_again
 from tests.stages.stage_suite import SparkStageSuite
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
@@ -67,24 +67,20 @@ class TestStages(SparkStageSuite):
             victim = stage.slots[0]
             in_doubt = stage.in_flight[victim.pid]
             counters.pace_seconds = 0.1  # so that the stage is not over too soon
-            killed_at = now()
             victim.kill()
             counters.let_go()
             await stage.until(lambda events: leases_again(events) == 1)
-            told_seconds("a slot over Connect was killed", await stage.log(), killed_at)
 
             counters.hold()
             await settled(counters)
             stage.look()
             in_doubt |= set().union(*stage.in_flight.values())
-            killed_at = now()
             stage.driver.kill()
             # The session and its job live on in the server, until the next driver ends the job.
             assert await asyncio.to_thread(survivors, stage.slots) == []
             counters.let_go()
             counters.pace_seconds = 0.0
-            events = await stage.end_well(in_doubt, slots_lost=1 + len(stage.slots))
-            told_seconds("the driver over Connect was killed", events, killed_at)
+            await stage.end_well(in_doubt, slots_lost=1 + len(stage.slots))
 
 
 async def test_slots_run_with_the_code_that_was_shipped(

@@ -29,7 +29,8 @@ from tests.spark.driving import (
 from tests.stages.far_engine import far_engine
 from tests.stages.half_done import begun, settled
 from tests.stages.held_counters import HeldCounters
-from tests.stages.killed_stage import leases_again, now, told_seconds
+from tests.stages.killed_stage import leases_again
+from tests.stages.slot_processes import executor_of, executors
 from tests.stages.stage_suite import SparkStageSuite
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
@@ -62,23 +63,6 @@ async def driver(
         yield running
 
 
-def executors(cluster: SparkCluster) -> list[psutil.Process]:
-    return [
-        process
-        for worker in cluster.workers
-        for process in psutil.Process(worker.pid).children()
-        if "CoarseGrainedExecutorBackend" in command_of(process)
-    ]
-
-
-def command_of(process: psutil.Process) -> str:
-    """Empty for a process that is gone: a killed one may stay a zombie below its worker."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return ""
-
-
 @pytest_asyncio.fixture(scope="class", loop_scope="module")
 async def engine(
     cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
@@ -99,12 +83,10 @@ class TestStages(SparkStageSuite):
             victim = stage.slots[0]
             in_doubt = stage.in_flight[victim.pid]
             counters.pace_seconds = 0.1  # so that the stage is not over too soon
-            killed_at = now()
             executor_of(cluster, victim).kill()
             assert await asyncio.to_thread(survivors, [victim]) == []
             counters.let_go()
             await stage.until(lambda events: leases_again(events) == 1)
-            told_seconds("an executor was killed", await stage.log(), killed_at)
 
             counters.hold()
             await settled(counters)
@@ -112,19 +94,12 @@ class TestStages(SparkStageSuite):
             worker = cluster.workers[0]
             lost = [each for each in stage.slots if each in family_of(worker.pid)]
             in_doubt |= set().union(*(stage.in_flight[each.pid] for each in lost))
-            killed_at = now()
             worker.kill()
             assert await asyncio.to_thread(survivors, lost) == []
             counters.let_go()
             await asyncio.to_thread(worker.start)
             counters.pace_seconds = 0.0
-            events = await stage.end_well(in_doubt, slots_lost=1 + len(lost))
-            told_seconds("a worker of the cluster was killed", events, killed_at)
-
-
-def executor_of(cluster: SparkCluster, slot: psutil.Process) -> psutil.Process:
-    [found] = [each for each in executors(cluster) if slot in each.children(recursive=True)]
-    return found
+            await stage.end_well(in_doubt, slots_lost=1 + len(lost))
 
 
 async def test_slots_run_on_executors_with_the_code_that_was_shipped(

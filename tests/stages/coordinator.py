@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from noetl.bootstrap.engine import Engine, open_engine
@@ -14,6 +18,27 @@ from noetl.templates.recorded import value_of
 from tests.crash.words import tell
 from tests.stages.killed_stage import LEASE_SECONDS, PATH, ROWS, SLOTS, text
 from tests.stages.stage_scene import ended, eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def coordinator(**order: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """One that runs until the end of the block, at most."""
+    command = [sys.executable, "-m", "tests.stages.coordinator", json.dumps(order)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def word(process: "subprocess.Popen[bytes]", name: str) -> Any:
+    """What it says under that name, next."""
+    assert process.stdout is not None
+    said = json.loads(await asyncio.to_thread(process.stdout.readline))
+    assert name in said, said
+    return said
 
 
 def settings_of(home: str) -> Settings:
@@ -28,7 +53,9 @@ def settings_of(home: str) -> Settings:
 
 async def run(order: dict[str, Any]) -> None:
     async with open_engine(settings_of(order["home"])) as engine:
-        await engine.playbooks.register(engine.settings.scope, text())
+        await engine.playbooks.register(
+            engine.settings.scope, text(frames_per_slot=order["frames_per_slot"])
+        )
         execution = await engine.starter.start(
             StartRequest(
                 scope=engine.settings.scope,

@@ -22,6 +22,7 @@ from tests.stages.killed_stage import (
     check_leases,
     check_result,
     check_whole,
+    frame_of,
     log_of,
     text,
 )
@@ -30,6 +31,10 @@ from tests.stages.stage_scene import ended
 
 FLOWING = 4 * FRAME_ROWS
 """Effects after which slots have frames of their own."""
+
+QUIET_SECONDS = 2.0
+
+Leaders = Callable[[], list[psutil.Process]]
 
 
 class Stage:
@@ -40,21 +45,24 @@ class Stage:
         engine: Engine,
         counters: HeldCounters,
         execution: ExecutionId,
-        leaders: Callable[[], list[psutil.Process]],
+        leaders: Leaders,
+        frames_per_slot: int,
     ) -> None:
         self.engine = engine
         self.counters = counters
         self.execution = execution
         self.driver = driver_of()
+        self.frames_per_slot = frames_per_slot
         self._leaders = leaders
         self.look()
 
     def look(self) -> None:
         """Which processes are slots now, and what each has in flight."""
         found = [each for leader in self._leaders() for each in python_workers(leader)]
-        self.slots = self.counters.callers(found)
+        in_flight = {each: self.counters.held_from(each) for each in found}
+        self.slots = [each for each in found if in_flight[each]]
         assert self.slots
-        self.in_flight = {each.pid: self.counters.held_from(each) for each in self.slots}
+        self.in_flight = {each.pid: in_flight[each] for each in self.slots}
 
     async def log(self) -> list[Recorded]:
         return await log_of(self.engine.platform, self.execution)
@@ -72,7 +80,7 @@ class Stage:
         check_result(plain_result(value_of(ending.result)))
         await check_whole(self.engine.platform, self.execution, self.counters, in_doubt)
         events = await self.log()
-        check_leases(events, slots_lost)
+        check_leases(events, slots_lost * self.frames_per_slot)
         return events
 
 
@@ -97,20 +105,45 @@ async def begun(
     counters: HeldCounters,
     *,
     lease_seconds: float = LEASE_SECONDS,
-    leaders: Callable[[], list[psutil.Process]] = lambda: [driver_of()],
+    frames_per_slot: int = 1,
+    leaders: Leaders = lambda: [driver_of()],
 ) -> Stage:
     """`leaders` are above the processes of slots: here it is the driver."""
-    entry = await engine.playbooks.register(DEFAULT_SCOPE, text(lease_seconds=lease_seconds))
-    payload = {"url": counters.url, "rows": ROWS}
-    execution = await engine.starter.start(
-        StartRequest(scope=DEFAULT_SCOPE, path=PATH, version=entry.entry.version, payload=payload)
-    )
+    playbook = text(lease_seconds=lease_seconds, frames_per_slot=frames_per_slot)
+    execution = await started(engine, counters, playbook)
     await eventually(lambda: len(slots_of(engine, execution)) == SLOTS)
+    await half_done(counters, leaders, frames_per_slot)
+    return Stage(engine, counters, execution, leaders, frames_per_slot)
+
+
+async def started(engine: Engine, counters: HeldCounters, playbook: str) -> ExecutionId:
+    entry = (await engine.playbooks.register(DEFAULT_SCOPE, playbook)).entry
+    payload = {"url": counters.url, "rows": ROWS}
+    return await engine.starter.start(
+        StartRequest(scope=DEFAULT_SCOPE, path=PATH, version=entry.version, payload=payload)
+    )
+
+
+async def half_done(counters: HeldCounters, leaders: Leaders, frames_per_slot: int) -> None:
+    """Rows flow until every slot has all the frames that it can have, and then stand still."""
     counters.open()
-    await eventually(lambda: len(counters.arrivals) > FLOWING)
+    await flown(counters, FLOWING * frames_per_slot)
+    while not all_have_frames(counters, leaders, frames_per_slot):
+        counters.let_go()
+        await flown(counters, FRAME_ROWS // 2)
+
+
+async def flown(counters: HeldCounters, effects: int) -> None:
+    before = len(counters.arrivals)
+    await eventually(lambda: len(counters.arrivals) > before + effects)
     counters.hold()
     await settled(counters)
-    return Stage(engine, counters, execution, leaders)
+
+
+def all_have_frames(counters: HeldCounters, leaders: Leaders, frames_per_slot: int) -> bool:
+    processes = [each for leader in leaders() for each in python_workers(leader)]
+    held = [{frame_of(key) for key in counters.held_from(each)} for each in processes]
+    return sorted(len(frames) for frames in held if frames) == [frames_per_slot] * SLOTS
 
 
 def slots_of(engine: Engine, execution: ExecutionId) -> list[str]:
@@ -123,4 +156,4 @@ async def settled(counters: HeldCounters) -> None:
     seen = -1
     while seen != len(counters.arrivals) or not counters.held:
         seen = len(counters.arrivals)
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(QUIET_SECONDS)

@@ -1,13 +1,12 @@
 """A stage with two effects for each row, and what must hold of it whatever was killed meanwhile."""
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from noetl.bootstrap.platform import Platform
-from noetl.domain.events import FrameAbandoned, FrameCommitted, FrameDispatched, StageEngine
+from noetl.domain.events import FrameAbandoned, FrameDispatched
 from noetl.domain.events.envelope import RecordedEvent
 from noetl.kernel.ids import ExecutionId
-from noetl.kernel.instant import Instant, from_datetime, seconds_between
+from noetl.kernel.instant import Instant
 from noetl.wire.codec import open_stored
 from tests.crash.counters import COUNTING, HONOURING
 from tests.crash.run_checks import check_execution
@@ -15,6 +14,7 @@ from tests.stages.held_counters import HeldCounters
 
 PATH = "tests/killed"
 ROWS, FRAME_ROWS, SLOTS = 600, 40, 2
+ROWS_AT_ONCE = 4
 LEASE_SECONDS = 20.0
 SLOT = "spark/"
 
@@ -31,8 +31,8 @@ workflow:
       engine: spark
       spec:
         mode: parallel
-        max_in_flight: 8
-        frame: {max_rows: FRAME_ROWS, row_concurrency: 4, lease_seconds: LEASE}
+        max_in_flight: IN_FLIGHT
+        frame: {max_rows: FRAME_ROWS, row_concurrency: AT_ONCE, lease_seconds: LEASE}
     tool:
       - {name: reserve, kind: http, method: POST, url: "{{ url }}/honouring/reserve",
          json: {number: "{{ iter.number }}"}, timeout: 300}
@@ -50,9 +50,22 @@ workflow:
 """
 
 
-def text(*, lease_seconds: float = LEASE_SECONDS) -> str:
-    sized = EFFECTS.replace("FRAME_ROWS", str(FRAME_ROWS))
-    return sized.replace("LEASE", f"{lease_seconds:g}")
+def text(*, lease_seconds: float = LEASE_SECONDS, frames_per_slot: int = 1) -> str:
+    sizes = {
+        "FRAME_ROWS": FRAME_ROWS,
+        "AT_ONCE": ROWS_AT_ONCE,
+        "IN_FLIGHT": ROWS_AT_ONCE * SLOTS * frames_per_slot,
+        "LEASE": f"{lease_seconds:g}",
+    }
+    sized = EFFECTS
+    for name, size in sizes.items():
+        sized = sized.replace(name, str(size))
+    return sized
+
+
+def frame_of(key: str) -> int:
+    """The number of the frame with the row that made this effect."""
+    return int(key.split("/")[3]) // FRAME_ROWS
 
 
 class Recorded(NamedTuple):
@@ -86,9 +99,9 @@ async def check_whole(
     assert repeated == in_doubt, (len(repeated), len(in_doubt))
 
 
-def check_leases(events: list[Recorded], slots_lost: int) -> None:
+def check_leases(events: list[Recorded], frames_lost: int) -> None:
     """Every frame that was lost was said to be, and then given to somebody else or to a later
-    incarnation; no slot lost more than the one frame that it had."""
+    incarnation; no more were lost than the slots had."""
     holders: dict[str, FrameDispatched] = {}
     lost: list[str] = []
     free: set[str] = set()
@@ -113,7 +126,7 @@ def check_leases(events: list[Recorded], slots_lost: int) -> None:
                 holders[frame] = first
             case _:
                 pass
-    assert len(lost) <= slots_lost, lost
+    assert len(lost) <= frames_lost, lost
     assert lost
     assert not free
 
@@ -122,40 +135,3 @@ def leases_again(events: list[Recorded]) -> int:
     """How many frames were given to a second holder, or to a third."""
     given = [each.event.event for each in events]
     return len([each for each in given if isinstance(each, FrameDispatched) and each.attempt > 1])
-
-
-def now() -> Instant:
-    return from_datetime(datetime.now(UTC))
-
-
-def told_seconds(what: str, events: list[Recorded], since: Instant) -> None:
-    """How long it took until the stage went on, and until somebody had the lost frames."""
-    after = [each for each in events if each.at > since]
-    commits = [each.at for each in after if isinstance(each.event.event, FrameCommitted)]
-    again = [
-        each.at
-        for each in after
-        if isinstance(each.event.event, FrameDispatched) and each.event.event.attempt > 1
-    ]
-    slots = [
-        each.at
-        for each in after
-        if isinstance(each.event.event, FrameDispatched)
-        and each.event.event.worker_id.startswith(SLOT)
-    ]
-    by_slots = [
-        each.at
-        for each in after
-        if isinstance(each.event.event, FrameCommitted)
-        and each.event.event.worker_id.startswith(SLOT)
-    ]
-    jobs = [each.at for each in after if isinstance(each.event.event, StageEngine)]
-    named = {
-        "next session": jobs,
-        "lost frame again": again,
-        "slot at work": slots,
-        "commit by a slot": by_slots,
-        "next commit": commits,
-    }
-    told = [f"{name} {seconds_between(since, at[0]):.1f} s" for name, at in named.items() if at]
-    print(f"\n{what}: {', '.join(told)}")

@@ -1,10 +1,13 @@
-"""The processes behind a stage on Spark: driver, JVM, and a Python process for each slot."""
+"""The processes behind a stage on Spark: driver, JVM or executors, and one for each slot."""
 
 import os
 
 import psutil
 
+from noetl.servers.spark_cluster import SparkCluster
+
 DRIVER = "noetl.spark.driver_program"
+EXECUTOR = "CoarseGrainedExecutorBackend"
 DAEMONS = ("noetl.spark.worker_daemon", "pyspark.daemon")  # on this machine, and elsewhere
 
 
@@ -26,7 +29,22 @@ def python_workers(leader: psutil.Process) -> list[psutil.Process]:
     return [each for each in below if any(name in _command(each) for name in DAEMONS)]
 
 
+def executors(cluster: SparkCluster) -> list[psutil.Process]:
+    return [
+        process
+        for worker in cluster.workers
+        for process in psutil.Process(worker.pid).children()
+        if EXECUTOR in _command(process)
+    ]
+
+
+def executor_of(cluster: SparkCluster, slot: psutil.Process) -> psutil.Process:
+    [found] = [each for each in executors(cluster) if slot in each.children(recursive=True)]
+    return found
+
+
 def _command(process: psutil.Process) -> str:
+    """Empty for a process that is gone: a killed one may stay a zombie below its parent."""
     try:
         return " ".join(process.cmdline())
     except (psutil.NoSuchProcess, psutil.ZombieProcess):

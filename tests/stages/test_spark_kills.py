@@ -7,43 +7,56 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from urllib.request import urlopen
 
-import aiohttp
-import msgspec
 import psutil
 import pytest
 import pytest_asyncio
 
 from noetl.bootstrap.engine import Engine, open_engine
-from noetl.bootstrap.serving import internal_key_of
+from noetl.bootstrap.serving import listening
 from noetl.bootstrap.settings import Settings
-from noetl.domain.events import FrameAbandoned, FrameCommitted, FrameDispatched, StageEngine
+from noetl.domain.events import FrameCommitted, FrameDispatched, StageEngine
 from noetl.domain.work import FrameReport
-from noetl.kernel.ids import FrameId, StageId
-from noetl.kernel.instant import plus
 from noetl.kernel.scope import DEFAULT_SCOPE
-from noetl.kernel.stage_token import StageGrant, stage_token
+from noetl.servers.process import LOOPBACK
 from tests.servers.processes import survivors
+from tests.stages.gate import Gate
 from tests.stages.half_done import Stage, begun, eventually, eventually_so, slots_of
 from tests.stages.held_counters import HeldCounters
-from tests.stages.killed_stage import LEASE_SECONDS, SLOT, SLOTS, Recorded, now, told_seconds
+from tests.stages.killed_stage import (
+    FRAME_ROWS,
+    LEASE_SECONDS,
+    SLOT,
+    SLOTS,
+    Recorded,
+    frame_of,
+)
 from tests.stages.slot_processes import jvm_of, python_workers
 from tests.stages.stage_scene import ended
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 
-SHORT_LEASE_SECONDS = 3.0
+SHORT_LEASE_SECONDS = 12.0
+FRAMES_PER_SLOT = (1, 2)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Engine]:
+async def gate() -> AsyncIterator[Gate]:
+    async with Gate().listening() as gate:
+        yield gate
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def engine(tmp_path_factory: pytest.TempPathFactory, gate: Gate) -> AsyncIterator[Engine]:
     settings = Settings(
         home=str(tmp_path_factory.mktemp("kills") / "home"),
         stage_engine="spark",
         spark_slots=SLOTS,
         spark_memory_mb=512,
         lease_seconds=LEASE_SECONDS,
+        public_url=gate.url,
     )
-    async with open_engine(settings) as engine:
+    async with open_engine(settings) as engine, listening(engine, LOOPBACK, 0) as serving:
+        gate.server_url = serving[0]
         yield engine
 
 
@@ -54,120 +67,91 @@ def counters() -> Iterator[HeldCounters]:
         counters.let_go()
 
 
-async def test_a_slot_that_is_killed_comes_back_and_takes_its_frame_up(
-    engine: Engine, counters: HeldCounters
+@pytest.mark.parametrize("frames", FRAMES_PER_SLOT)
+async def test_a_slot_that_is_killed_comes_back_and_takes_its_frames_up(
+    engine: Engine, counters: HeldCounters, frames: int
 ) -> None:
-    stage = await begun(engine, counters)
+    stage = await begun(engine, counters, frames_per_slot=frames)
     victim = stage.slots[0]
-    killed_at = now()
     victim.kill()
     counters.let_go()
-    events = await stage.end_well(stage.in_flight[victim.pid], slots_lost=1)
-    told_seconds("a slot was killed", events, killed_at)
+    await stage.end_well(stage.in_flight[victim.pid], slots_lost=1)
 
 
 async def test_a_driver_that_is_killed_is_followed_by_another(
     engine: Engine, counters: HeldCounters
 ) -> None:
     stage = await begun(engine, counters)
-    await _all_slots_lost(stage, stage.driver, "the driver was killed")
+    await _all_slots_lost(stage, stage.driver)
 
 
 async def test_a_jvm_that_is_killed_is_followed_by_another(
     engine: Engine, counters: HeldCounters
 ) -> None:
-    stage = await begun(engine, counters)
-    await _all_slots_lost(stage, jvm_of(stage.driver), "the JVM was killed")
+    stage = await begun(engine, counters, frames_per_slot=2)
+    await _all_slots_lost(stage, jvm_of(stage.driver))
 
 
-async def _all_slots_lost(stage: Stage, victim: psutil.Process, what: str) -> None:
+async def _all_slots_lost(stage: Stage, victim: psutil.Process) -> None:
     left = [stage.driver, *stage.driver.children(recursive=True)]
-    killed_at = now()
     victim.kill()
     assert await asyncio.to_thread(survivors, left) == []
     stage.counters.let_go()
     events = await stage.end_well(set().union(*stage.in_flight.values()), slots_lost=SLOTS)
-    told_seconds(what, events, killed_at)
     jobs = [each.event.event for each in events if isinstance(each.event.event, StageEngine)]
     assert len({job.session_id for job in jobs}) == len(jobs)
 
 
-async def test_a_slot_that_slept_past_its_lease_starts_nothing_and_is_refused(
-    engine: Engine, counters: HeldCounters
+@pytest.mark.parametrize("frames", FRAMES_PER_SLOT)
+async def test_a_slot_that_slept_past_its_lease_starts_nothing_and_its_commit_is_refused(
+    engine: Engine, counters: HeldCounters, gate: Gate, frames: int
 ) -> None:
-    stage = await begun(engine, counters, lease_seconds=SHORT_LEASE_SECONDS)
+    """It falls asleep when the commit of one frame is on its way; of another one rows run. In doubt
+    are these, and the last of the first frame: its commit would have made their entries needless.
+    """
+    gate.journaled.clear()
+    stage = await begun(engine, counters, lease_seconds=SHORT_LEASE_SECONDS, frames_per_slot=frames)
     sleeper = stage.slots[0]
-    in_doubt = stage.in_flight[sleeper.pid]
-    server = _server_of(sleeper, counters)
-    stopped_at = now()
+    done = min(map(frame_of, stage.in_flight[sleeper.pid]))
+    in_doubt = {key for key in stage.in_flight[sleeper.pid] if frame_of(key) != done}
+    kept = gate.keep_next_commit()
+    counters.let_go(lambda key: frame_of(key) == done)
+    report = await kept
     sleeper.suspend()
+    rows = range(done * FRAME_ROWS, (done + 1) * FRAME_ROWS)
+    unknown = [row for row in rows if (row, "book") not in gate.journaled]
+    assert len(unknown) < FRAME_ROWS
+    in_doubt |= {f"{stage.execution}/each/1/{row}/book/1" for row in unknown}
     try:
         counters.pace_seconds = 0.1  # so that the stage is still open when it wakes up
         counters.let_go()
-        await stage.until(_is_lost_frame_committed)
-        frame, stage_id, holder = _lost_frame(await stage.log())
+        await stage.until(lambda events: len(_taken_over(events)) == frames)
+        assert report.frame_id in _taken_over(await stage.log())
     finally:
         sleeper.resume()
-    await _refused(
-        engine,
-        server,
-        FrameReport(
-            execution_id=stage.execution,
-            stage_id=stage_id,
-            frame_id=frame,
-            attempt=holder.attempt,
-            worker_id=holder.worker_id,
-            row_count=1,
-        ),
-    )
+        gate.let_go()
+    await eventually(lambda: gate.answers_to(report) != [])
+    assert gate.answers_to(report) == [409]
     counters.pace_seconds = 0.0
     events = await stage.end_well(in_doubt, slots_lost=1)
-    told_seconds("a slot was stopped", events, stopped_at)
+    assert _committer(events, report) != (report.worker_id, report.attempt)
 
 
-def _server_of(slot: psutil.Process, counters: HeldCounters) -> str:
-    """Where the slot gets its frames."""
-    found = slot.net_connections("inet")
-    ports = {each.raddr.port for each in found if each.status == psutil.CONN_ESTABLISHED}
-    [port] = ports - {counters.port}
-    return f"http://127.0.0.1:{port}"
-
-
-def _lost_frame(events: list[Recorded]) -> tuple[FrameId, StageId, FrameDispatched]:
-    """The first one that was taken from its holder, and that holder's lease."""
-    lost = next(each.event for each in events if isinstance(each.event.event, FrameAbandoned))
-    frame, stage = lost.envelope.frame_id, lost.envelope.stage_id
-    assert frame is not None
-    assert stage is not None
-    given = [each.event for each in events if each.event.envelope.frame_id == frame]
-    leases = [each.event for each in given if isinstance(each.event, FrameDispatched)]
-    return frame, stage, leases[0]
-
-
-def _is_lost_frame_committed(events: list[Recorded]) -> bool:
-    lost = {
+def _taken_over(events: list[Recorded]) -> set[str | None]:
+    """Frames that somebody else has been given."""
+    return {
         each.event.envelope.frame_id
         for each in events
-        if isinstance(each.event.event, FrameAbandoned)
+        if isinstance(each.event.event, FrameDispatched) and each.event.event.attempt > 1
     }
-    return any(
-        each.event.envelope.frame_id in lost and isinstance(each.event.event, FrameCommitted)
-        for each in events
-    )
 
 
-async def _refused(engine: Engine, server: str, report: FrameReport) -> None:
-    """What the slot would say of its frame, said with a token such as its own."""
-    grant = StageGrant(
-        execution_id=report.execution_id,
-        stage_id=report.stage_id,
-        expires_at=plus(engine.clock.now(), seconds=60),
-    )
-    token = stage_token(internal_key_of(engine.settings), grant)
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session:
-        said = session.post(f"{server}/api/work/report", data=msgspec.json.encode(report))
-        async with said as answer:
-            assert (answer.status, (await answer.json())["code"]) == (409, "claim_lost")
+def _committer(events: list[Recorded], report: FrameReport) -> tuple[str, int]:
+    """Who ended the frame, and at which attempt."""
+    own = [each.event.event for each in events if each.event.envelope.frame_id == report.frame_id]
+    [commit] = [each for each in own if isinstance(each, FrameCommitted)]
+    attempts = [each.attempt for each in own if isinstance(each, FrameDispatched)]
+    return commit.worker_id, attempts[-1]
 
 
 async def test_a_cancelled_stage_leaves_no_job_and_no_slot_not_even_one_that_hears_nothing(
