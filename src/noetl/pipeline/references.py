@@ -1,6 +1,6 @@
 """References inside values: finding them, opening them, and showing what they stand for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from noetl.kernel.errors import PayloadMissing
@@ -14,15 +14,22 @@ from noetl.templates.table_rows import TableRows
 PREVIEW_ROWS = 8
 
 
-def references_in(value: Any) -> Iterator[Reference]:
-    if isinstance(value, Reference):
-        yield value
-    elif type(value) is dict:
-        for item in value.values():
-            yield from references_in(item)
-    elif type(value) is list:
-        for item in value:
-            yield from references_in(item)
+def references_in(value: Any) -> list[Reference]:
+    """Level by level: it looks through every value that is rendered beside a stored result."""
+    found: list[Reference] = []
+    level: list[Any] = [value]
+    while level:
+        inside: list[Any] = []
+        for part in level:
+            kind = type(part)
+            if kind is dict:
+                inside += part.values()
+            elif kind is list:
+                inside += part
+            elif kind is Reference:
+                found.append(part)
+        level = inside
+    return found
 
 
 def opened(value: Any, fetched: Fetched) -> Any:

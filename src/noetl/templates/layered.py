@@ -140,9 +140,7 @@ def output_of_result(outcome: Outcome) -> Layered:
 def output_of_envelope(outcome: Outcome) -> Layered:
     """`output` in a policy rule, which judges how the task ended: the envelope first."""
     worth = plain_result(outcome.result)
-    data = Layered(worth, worth, _Body(worth)) if has_names(worth) else worth
-    aliases = {"data": data, "response": data}
-    return Layered(worth, aliases, _Envelope(outcome), worth, _Body(worth))
+    return Layered(worth, _Whole(worth), _Envelope(outcome), worth, _Body(worth))
 
 
 def has_names(value: Any) -> bool:
@@ -181,6 +179,21 @@ class _Data(Lookup):
         if has_names(own) and _is_response(self._result):
             return Layered(own, own, self._result)
         return own
+
+
+class _Whole(Lookup):
+    """`data` and `response`: the whole result, and below them the names inside of its body."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def look_up(self, key: Any) -> Any:
+        if key not in ("data", "response"):
+            return MISSING
+        result = self._result
+        return Layered(result, result, _Body(result)) if has_names(result) else result
 
 
 class _Body(Lookup):

@@ -26,14 +26,18 @@ class Look(NamedTuple):
         """Nothing is None, however deep the look goes below it."""
         found = rendering.bindings.find(self.name)
         for key in self.keys:
-            found = rendering.seen(found)
-            below = look_up(found, key)
-            if below is MISSING and not isinstance(found, (dict, Lookup)):
-                below = sandbox.getitem(found, key)  # names of what is no data
-            if below is MISSING or isinstance(below, Undefined):
+            is_map = type(found) is dict  # as most values are
+            found = found.get(key, MISSING) if is_map else _below(found, key, rendering, sandbox)
+            if found is MISSING:
                 return None
-            found = below
         return None if found is MISSING else rendering.seen(found)
+
+
+def _below(value: Any, key: str | int, rendering: Rendering, sandbox: Sandbox) -> Any:
+    if isinstance(value, Lookup):
+        return look_up(value, key)
+    found = MISSING if value is MISSING else sandbox.getitem(rendering.seen(value), key)
+    return MISSING if isinstance(found, Undefined) else found
 
 
 Piece = str | Look
