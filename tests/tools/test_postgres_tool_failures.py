@@ -237,6 +237,9 @@ async def test_t1_a_server_that_is_away_may_be_tried_again(tmp_path: Path) -> No
     with pytest.raises(ToolFailed) as raised:
         await tool.run(call("postgres", {"query": "SELECT 1"}, credentials={"": credential}))
     assert (raised.value.failure.kind, raised.value.failure.retryable) == ("db_connection", True)
+    assert "PostgreSQL cannot be reached: nobody listens there; check the address" in str(
+        raised.value
+    )
     assert "hidden" not in str(raised.value)
     await tool.close()
 

@@ -118,7 +118,8 @@ async def _stores(settings: Settings) -> list[Finding]:
     except LogMissing:
         return [Finding("log", "warn", "there is none yet", "it is made at the first run")]
     except NoETLError as error:
-        return [Finding("stores", "bad", f"{error.code}: {error}", _store_advice(settings))]
+        advice = None if isinstance(error, SettingInvalid) else _store_advice(settings)
+        return [Finding("stores", "bad", f"{error.code}: {error}", advice)]
 
 
 def _store_advice(settings: Settings) -> str:

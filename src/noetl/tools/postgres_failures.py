@@ -6,6 +6,7 @@ from typing import Any, Final
 import asyncpg
 from asyncpg import exceptions
 
+from noetl.kernel.errors.reaching import reason_away
 from noetl.ports.tool import ToolFailed
 from noetl.templates.secret import Secret, scrub
 from noetl.tools.failures import failed
@@ -72,7 +73,8 @@ def postgres_failure(
     where = "" if statement is None else f" in statement {statement + 1}"
     hint = getattr(error, "hint", None)
     advice = hint or _BY_CODE_ADVICE.get(sqlstate or "") or _ADVICE[kind]
-    words = f"PostgreSQL said{where}: {str(error) or type(error).__name__}; {advice}"
+    who = "PostgreSQL cannot be reached" if isinstance(error, OSError) else "PostgreSQL said"
+    words = f"{who}{where}: {reason_away(error)}; {advice}"
     facts = {
         "code": sqlstate,
         "sqlstate": sqlstate,
