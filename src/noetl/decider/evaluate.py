@@ -76,7 +76,12 @@ def targets_of(assignments: Iterable[Assignment]) -> Iterable[tuple[str, Any]]:
     return ((assignment.name, assignment.value) for assignment in assignments)
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
+    if type(value) in _SCALARS:  # a million of them may stand in a collection
+        return value
     if isinstance(value, Reference):
         raise Incomplete(Needs(frozenset({Need(value.payload, value.path)})))
     if isinstance(value, Layered):
