@@ -3,10 +3,12 @@
     python -m benchmarks.stage_limits plain-spark ROWS
 
 One asyncio client with one session for stages that wait, a plain `mapInArrow` for those that
-compute, and a warm job of one Python task for the latency of a stage.
+compute, a warm job of one Python task for the latency of a stage, and for a loop that does nothing
+a coroutine that does nothing, with its answers in as many files.
 """
 
 import asyncio
+import hashlib
 import os
 import sys
 import tempfile
@@ -53,6 +55,23 @@ async def requests(url: str, count: int, at_once: int) -> tuple[float, float]:
 
         await asyncio.gather(*(ask() for _ in range(at_once)))
     return time.perf_counter() - started, time.process_time() - cpu
+
+
+async def kept_items(count: int, files: int, folder: Path) -> None:
+    """An answer for each number, awaited; those of a file are on the disk when the next begins."""
+
+    async def nothing(number: int) -> dict[str, int | None]:
+        return {"index": number, "value": None}
+
+    step = -(-count // files)
+    for begin in range(0, count, step):
+        answers = [await nothing(number) for number in range(begin, min(begin + step, count))]
+        content = msgspec.json.encode(answers)
+        path = folder / hashlib.sha256(content).hexdigest()
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 class PlainSpark(msgspec.Struct):

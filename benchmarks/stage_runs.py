@@ -1,6 +1,6 @@
 """Loops on an engine of their own, each run of one in a process that measures itself.
 
-python -m benchmarks.stage_runs loop ROWS | http ENGINE ROWS URL | cpu ROWS | empty
+python -m benchmarks.stage_runs loop ROWS | http ENGINE ROWS URL | cpu PROCESS ROWS | empty
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from benchmarks.measurement import median
 from benchmarks.playbooks import Appends, append_bare
 from benchmarks.process_tree import tree_cpu_seconds
 from benchmarks.replay import peak_memory_mb
-from benchmarks.stage_limits import SPARK_MASTER, TRIES, WORK
+from benchmarks.stage_limits import SPARK_MASTER, TRIES, WORK, kept_items
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.settings import Settings
 from noetl.domain.events import FrameDispatched, StageClosed, StageOpened
@@ -65,23 +65,34 @@ workflow:
       in: "{{{{ range(1, ROWS + 1) | list }}}}"
       iterator: n
       engine: spark
-      spec: {{mode: parallel, frame: {{max_rows: {CPU_FRAME_ROWS}, process: frame}}}}
+      spec: {{mode: parallel, frame: {{max_rows: {CPU_FRAME_ROWS}, process: PROCESS}}}}
     tool:
       kind: python
       code: |
 {WORK.replace(chr(10), chr(10) + " " * 8)}
-        result = [work(number) for number in n]
+        result = RESULT
 """
+COMPUTED_BY: dict[str, str] = {
+    "frame": "[work(number) for number in n]",
+    "row": "work(n)",
+}
+"""What one run of the code gets: a frame of numbers, or one of them."""
+
+
+def _computed(process: str) -> str:
+    return COMPUTED.replace("PROCESS", process).replace("RESULT", COMPUTED_BY[process])
 
 
 class Run(msgspec.Struct):
-    """`events` and `bare_seconds` only where the log is the limit."""
+    """`events`, `frames` and what is bare only of a loop that does nothing."""
 
     seconds: float
     cpu_seconds: float
     peak_mb: float = 0.0
     events: int = 0
+    frames: int = 0
     bare_seconds: float = 0.0
+    bare_cpu_seconds: float = 0.0
     stage_ms: float = 0.0
     execution_ms: float = 0.0
     spark_share: float = 0.0  # of the frames; the engine's own slots work on a stage as well
@@ -134,11 +145,25 @@ async def trivial(rows: int) -> Run:
             await _register(engine, TRIVIAL, rows)
             engine.coordinator.listeners.append(appends)
             started, cpu = time.perf_counter(), tree_cpu_seconds()
-            await _run(engine)
+            execution = await _run(engine)
             run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, peak_memory_mb())
             run.events = sum(map(sum, appends.sizes.values()))
-            run.bare_seconds = await append_bare(engine.platform.log, appends, Path(folder))
+            run.frames = len(await _dispatched(engine, execution))
+            await _beside(run, rows, engine, appends)
     return run
+
+
+async def _beside(run: Run, rows: int, engine: Engine, appends: Appends) -> None:
+    """The same events in the same appends, and an answer to each item in as many files."""
+    with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
+        started, cpu = time.perf_counter(), time.process_time()
+        await kept_items(rows, run.frames, Path(folder))
+        items_seconds, items_cpu = time.perf_counter() - started, time.process_time() - cpu
+        cpu = time.process_time()
+        run.bare_seconds = items_seconds + await append_bare(
+            engine.platform.log, appends, Path(folder)
+        )
+        run.bare_cpu_seconds = items_cpu + time.process_time() - cpu
 
 
 async def requested(name: str, rows: int, url: str) -> Run:
@@ -148,17 +173,17 @@ async def requested(name: str, rows: int, url: str) -> Run:
             return await _timed(engine, step, rows)
 
 
-async def computed(rows: int) -> Run:
+async def computed(process: str, rows: int) -> Run:
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
         async with _engine(folder, "spark") as engine:
-            return await _timed(engine, COMPUTED, rows)
+            return await _timed(engine, _computed(process), rows)
 
 
 async def idle() -> Run:
     """Stages that have next to nothing to do, on a warm session."""
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
         async with _engine(folder, "spark") as engine:
-            await _register(engine, COMPUTED, 1)
+            await _register(engine, _computed("frame"), 1)
             for _ in range(2):
                 await _run(engine)
             stages, executions, cpu = [], [], tree_cpu_seconds()
@@ -171,10 +196,14 @@ async def idle() -> Run:
     return run
 
 
-async def _spark_share(engine: Engine, execution: ExecutionId) -> float:
+async def _dispatched(engine: Engine, execution: ExecutionId) -> list[FrameDispatched]:
     page = await engine.platform.log.read(execution, after_version=0, limit=EVENTS_MAX)
     events = [open_stored(stored, verify=False).event for stored in page]
-    frames = [each for each in events if isinstance(each, FrameDispatched)]
+    return [each for each in events if isinstance(each, FrameDispatched)]
+
+
+async def _spark_share(engine: Engine, execution: ExecutionId) -> float:
+    frames = await _dispatched(engine, execution)
     return sum(each.worker_id.startswith("spark/") for each in frames) / len(frames)
 
 
@@ -198,8 +227,8 @@ async def _chosen(arguments: list[str]) -> Run:
             return await trivial(int(rows))
         case ["http", engine, rows, url]:
             return await requested(engine, int(rows), url)
-        case ["cpu", rows]:
-            return await computed(int(rows))
+        case ["cpu", process, rows]:
+            return await computed(process, int(rows))
         case ["empty"]:
             return await idle()
     raise SystemExit(__doc__)
