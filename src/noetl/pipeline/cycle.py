@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -40,7 +40,7 @@ class Cycle:
         return {key: value for key, value in self.writes.items() if _is_kept(key, value)}
 
 
-class Tried(NamedTuple):
+class Tried(msgspec.Struct, frozen=True):
     """How one try ended; `given` is the input that rules and `set` may look at."""
 
     outcome: Outcome
@@ -55,7 +55,7 @@ class Tried(NamedTuple):
         return self.failure is None or self.outcome.result is not None
 
 
-class Ending(NamedTuple):
+class Ending(msgspec.Struct, frozen=True):
     """What the row does next, and why it fails if it does."""
 
     action: Action

@@ -15,7 +15,7 @@ from noetl.pipeline.retry import bounded, pause_seconds, spread
 from noetl.pipeline.sight import Sight
 from noetl.templates import places
 from noetl.templates.bindings import Bindings
-from noetl.templates.layered import Outcome
+from noetl.templates.layered import Outcome, names_error
 
 CONTINUE = Continue()
 FAIL = Fail()
@@ -29,10 +29,12 @@ class Judging:
 
     async def rule(self, cycle: Cycle, tried: Tried) -> Rule | None:
         """The first whose `when` holds; one that raises is passed over."""
-        names = self._rule_names(cycle, tried)
-        for rule in cycle.plan.task.policy.rules:
-            if await self._sight.evaluation.holds(rule.when, names):
-                return rule
+        names, has_error = self._rule_names(cycle, tried), names_error(tried.outcome)
+        for planned in cycle.plan.rules:
+            if planned.needs_error and not has_error:
+                continue
+            if await self._sight.evaluation.holds(planned.rule.when, names):
+                return planned.rule
         return None
 
     async def pause(self, cycle: Cycle, tried: Tried, retry: Retry) -> float | None:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from noetl.domain.playbook.model import Playbook, Step
-from noetl.domain.playbook.task import PREVIOUS_TASK, Effects, Task
+from noetl.domain.playbook.task import PREVIOUS_TASK, Effects, Rule, Task
 from noetl.domain.playbook.values import Credential, Seconds
 from noetl.domain.playbook.wording import choices, nearest, shown
 from noetl.pipeline.failures import failed
-from noetl.templates.compiled import names_in
+from noetl.templates.compiled import compiled, names_in
 from noetl.templates.errors import TemplateError
+from noetl.templates.layered import ERROR
+from noetl.templates.places import OUTPUTS
 from noetl.templates.render import is_template
 
 PLANS_KEPT_MAX: Final = 256
@@ -23,6 +25,12 @@ _PROGRAMS: Final = frozenset({"python", "spark"})
 _WITH_CREDENTIALS_INSIDE: Final = {"transfer": ("source", "target")}
 
 Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    rule: Rule
+    needs_error: bool  # it only looks at the error: without one, it does not hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,7 @@ class TaskPlan:
     auth_inside: tuple[str, ...]  # parameters that name a credential of their own
     effects: Effects | None
     timeout: Seconds | None
+    rules: tuple[RulePlan, ...]
     is_simple: bool  # no rules, `set` or `emit`: an end needs no judging
     judges_input: bool  # rules or `set` look at the input
 
@@ -151,9 +160,21 @@ def _planned(step: Step, task: Task, tool: Task) -> TaskPlan:
         auth_inside=_WITH_CREDENTIALS_INSIDE.get(tool.kind, ()),
         effects=task.effects or tool.effects,
         timeout=tool.timeout if task.timeout is None else task.timeout,
+        rules=tuple(RulePlan(rule, _needs_error(rule.when)) for rule in task.policy.rules),
         is_simple=not (task.policy.rules or task.set or task.emit),
         judges_input=bool(_names(judged) & {"input", "args", *given}),
     )
+
+
+def _needs_error(when: Any) -> bool:
+    """`{{ output.error.retryable }}` and the like, which come to nothing when all went well."""
+    if not isinstance(when, str) or not is_template(when):
+        return False
+    try:
+        look = compiled(when, False).look
+    except TemplateError:  # it will be passed over when its turn comes
+        return False
+    return look is not None and look.name in OUTPUTS and look.keys[:1] == (ERROR,)
 
 
 def _without_code(tool: Task) -> tuple[dict[str, Any], tuple[tuple[Path, str], ...]]:

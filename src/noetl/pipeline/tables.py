@@ -88,9 +88,8 @@ class HandedTables:
         rows.reference = reference
         outcome = tried.outcome
         result = referred_result({VALUE: value}, reference, outcome.status)
-        return tried._replace(
-            outcome=msgspec.structs.replace(outcome, result=stored_result(result, value))
-        )
+        kept = msgspec.structs.replace(outcome, result=stored_result(result, value))
+        return msgspec.structs.replace(tried, outcome=kept)
 
 
 def _opened(path: Path) -> "StoredTable":

@@ -6,13 +6,16 @@ in further layers. So `{{ output }}` is the result, and `{{ output.error.kind }}
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from noetl.domain.events.values import Result
+from noetl.templates.errors import NeedsPayload
 from noetl.templates.lookup import MISSING, Lookup, look_up
 from noetl.templates.reference import Reference
+
+ERROR: Final = "error"
 
 
 class Layered(Lookup):
@@ -141,6 +144,17 @@ def output_of_envelope(outcome: Outcome) -> Layered:
     """`output` in a policy rule, which judges how the task ended: the envelope first."""
     worth = plain_result(outcome.result)
     return Layered(worth, _Whole(worth), _Envelope(outcome), worth, _Body(worth))
+
+
+def names_error(outcome: Outcome) -> bool:
+    """Whether `output.error` of a rule may stand for something: how it ended, or a field of it."""
+    if outcome.error is not None:
+        return True
+    worth = plain_result(outcome.result)
+    try:
+        return not (look_up(worth, ERROR) is _Body(worth).look_up(ERROR) is MISSING)
+    except NeedsPayload:
+        return True
 
 
 def has_names(value: Any) -> bool:

@@ -5,7 +5,7 @@ playbook wrote, its steps and its workload; merely handy names (`path`, …) giv
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,9 @@ from noetl.templates.layered import (
     output_of_result,
     step_result,
 )
+
+OUTPUTS: Final = ("output", "outcome")
+"""What the end of a task or step is called where it is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +208,7 @@ def for_loop_done(bindings: Bindings, outcome: Outcome, event: Names, length: in
 
 
 def _outputs(output: Any) -> dict[str, Any]:
-    return {"output": output, "outcome": output}
+    return dict.fromkeys(OUTPUTS, output)
 
 
 def _results(result: Any) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import jinja2
+import msgspec
 
 from noetl.templates.bindings import Bindings
 from noetl.templates.compiled import RAISED, compiled, names_in
@@ -23,11 +24,11 @@ _BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FALSE_WORDS = frozenset({"", "false", "0", "none", "null"})
 
 
-class Rendered(NamedTuple):
+class Rendered(msgspec.Struct, frozen=True):
     value: Any
 
 
-class Needs(NamedTuple):
+class Needs(msgspec.Struct, frozen=True):
     """Nothing was rendered: these have to be fetched first. Then ask again."""
 
     needs: frozenset[Need]
@@ -39,11 +40,15 @@ class Verdict(Enum):
     RAISED = "raised"
 
 
-class Judgement(NamedTuple):
+class Judgement(msgspec.Struct, frozen=True):
     """What became of a guard. A guard that raised is neither true nor false: its caller decides."""
 
     verdict: Verdict
     error: TemplateError | None = None
+
+
+_HOLDS: Final = Judgement(Verdict.HOLDS)
+_FAILS: Final = Judgement(Verdict.FAILS)
 
 
 def render(
@@ -76,12 +81,12 @@ def render_code(code: str, bindings: Bindings | Mapping[str, Any]) -> Rendered |
 def judge(when: Any, bindings: Bindings | Mapping[str, Any]) -> Judgement | Needs:
     """Evaluate a guard: a template, a YAML boolean, or nothing, which always holds."""
     if when is None:
-        return Judgement(Verdict.HOLDS)
+        return _HOLDS
     try:
         rendered = render(when, bindings)
         if isinstance(rendered, Needs):
             return rendered
-        return Judgement(Verdict.HOLDS if truth(rendered.value) else Verdict.FAILS)
+        return _HOLDS if truth(rendered.value) else _FAILS
     except NeedsPayload as error:  # the length of a value of which nothing is known
         return Needs(frozenset({error.need}))
     except TemplateError as error:

@@ -1,5 +1,9 @@
 """The first rule that holds decides what an outcome means."""
 
+from typing import Any
+
+import pytest
+
 from noetl.ports.tool import ToolResult
 from tests.unit.pipeline.rows import FunctionTool, House, fails, in_turn, job, one_task
 
@@ -61,6 +65,31 @@ async def test_the_first_that_holds_decides_and_one_that_raises_is_passed_over()
     )
 
     assert (ended.status, ended.writes) == ("ok", {"by": 3})
+
+
+@pytest.mark.parametrize(
+    ("given", "is_broken"),
+    [
+        ({"error": {"retryable": True}}, True),
+        ({"status_code": 200, "data": {"error": {"retryable": True}}}, True),
+        ({"data": {"error": {"retryable": True}}}, False),
+        ({"status_code": 200, "data": {"error": {"retryable": False}}}, False),
+        ({"status_code": 200, "data": "error"}, False),
+        ("error", False),
+        (fails("server_error", retryable=True), True),
+        (fails("server_error", retryable=False), False),
+    ],
+)
+@pytest.mark.parametrize("name", ["output", "outcome"])
+async def test_a_rule_about_the_error_finds_that_of_the_task_and_the_results_own(
+    given: Any, is_broken: bool, name: str
+) -> None:
+    rules = f'{{when: "{{{{ {name}.error.retryable }}}}", then: {{do: break}}}}'
+    compared = f'{{when: "{{{{ {name}.error.retryable == true }}}}", then: {{do: break}}}}'
+
+    for rule in (rules, compared):
+        ended = await House(http=FunctionTool(in_turn(given))).run(job(one_task(rule)))
+        assert (ended.status == "break") is is_broken
 
 
 async def test_an_error_that_is_passed_over_leaves_no_result_unless_it_brought_one() -> None:
