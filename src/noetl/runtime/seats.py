@@ -142,6 +142,10 @@ class Seats:
             self._drop(self._seats[worker_id])
         return released
 
+    def is_served(self, stage_id: StageId) -> bool:
+        """Whether slots of an engine are at the desk for the stage."""
+        return stage_id in self._served_by
+
     def slots_by_stage(self) -> dict[StageId, int]:
         """How many slots work on each stage that has some; those that are to leave do not count."""
         counts = {

@@ -133,9 +133,12 @@ class StageSlots:
             self._aside(self._withdraw_late(stage_id, grace_seconds))
 
     async def _withdraw_late(self, stage_id: StageId, grace_seconds: float) -> None:
-        await self._coordinator.held.clock.sleep(grace_seconds)
-        job = self._jobs.get(stage_id)
-        if job is not None:
+        """A job whose slots have all left ends by itself; to stop it costs its engine more."""
+        job, clock = self._jobs.get(stage_id), self._coordinator.held.clock
+        await clock.sleep(grace_seconds)
+        if not self._coordinator.seats.is_served(stage_id):
+            await clock.sleep(CLOSE_GRACE_SECONDS)
+        if job is not None and self._jobs.get(stage_id) is job:
             with suppress(NoETLError):  # its driver is gone, and the job with it
                 await self._source.withdraw(job)
 

@@ -44,12 +44,12 @@ logger.native.level = error
 """
 
 
-_POOLS = """\
-<allocations>
-  <pool name="stages"><schedulingMode>FAIR</schedulingMode></pool>
-  <pool name="tools"><schedulingMode>FAIR</schedulingMode></pool>
-</allocations>
+_POOL = """\
+  <pool name="{name}">
+    <schedulingMode>FAIR</schedulingMode><weight>1</weight><minShare>0</minShare>
+  </pool>
 """
+POOLS = ("stages", "tools")
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,8 @@ def write_settings(settings: SparkSettings, folder: Path) -> None:
     for name in ("conf", "local"):
         (folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "conf" / "log4j2.properties").write_text(_LOGGING)
-    _pools(folder).write_text(_POOLS)
+    pools = "".join(_POOL.format(name=name) for name in POOLS)
+    _pools(folder).write_text(f"<allocations>\n{pools}</allocations>\n")
     write_conf(folder / "conf", spark_conf(settings, folder))
 
 

@@ -6,7 +6,6 @@ version of our code says so instead of failing at an import.
 
 import gc
 import importlib
-import importlib.metadata
 import os
 import platform
 import shutil
@@ -49,7 +48,7 @@ def _unpacked(archive: str) -> str:
 def versions() -> dict[str, str]:
     """What must be the same where a job is made and where it runs."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    arrow = importlib.metadata.version("pyarrow")
+    arrow = str(importlib.import_module("pyarrow").__version__)
     try:
         noetl = str(importlib.import_module("noetl").__version__)
     except ImportError:

@@ -39,6 +39,7 @@ class Source:
         self.is_up = asyncio.Event()
         self.is_up.set()
         self.jobs = 0  # that were started
+        self.withdrawn: list[str] = []  # tags
         self._ends: list[asyncio.Future[None]] = []  # of each order
 
     async def provide(self, order: StageOrder, announce: Announce) -> None:
@@ -62,7 +63,8 @@ class Source:
     def leaves_none(self, error: NoETLError) -> bool:
         return isinstance(error, SparkDriverLost)
 
-    async def withdraw(self, job: EngineJob) -> None: ...
+    async def withdraw(self, job: EngineJob) -> None:
+        self.withdrawn.append(job.tag)
 
     async def warm_up(self) -> None:
         self.warmed += 1

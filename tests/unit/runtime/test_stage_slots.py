@@ -8,12 +8,17 @@ from noetl.domain.events.loop import LoopMode
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.work import heartbeat_of
 from noetl.kernel.errors import SparkDriverLost, SparkStartFailed
-from noetl.kernel.ids import LoopId, StepName
+from noetl.kernel.ids import LoopId, StageId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.runtime.control import Control, cancel_tree
 from noetl.runtime.slot_orders import frames_per_slot, slots_for
 from noetl.runtime.slots_draining import drain_slots
-from noetl.runtime.stage_slots import LOST_MAX, PAUSE_SECONDS
+from noetl.runtime.stage_slots import (
+    CANCEL_GRACE_SECONDS,
+    CLOSE_GRACE_SECONDS,
+    LOST_MAX,
+    PAUSE_SECONDS,
+)
 from noetl.testing.desk_words import ended, said_to
 from tests.unit.runtime.engine_scene import ASKED, CHOSEN, CURSOR, SLOTS, Stage
 
@@ -56,7 +61,6 @@ async def test_every_slot_has_a_frame_and_as_many_rows_as_it_is_good_for(
     assert work.policy["engine"] == "spark"
     assert work.policy["row_concurrency"] == rows
     assert work.policy["max_in_flight"] == in_flight
-    assert stage.source.orders[-1].slots == SLOTS
 
 
 @pytest.mark.parametrize(("said", "slots"), [("", SLOTS), (", max_in_flight: 3", 3)])
@@ -64,7 +68,8 @@ async def test_every_slot_has_a_frame_and_as_many_rows_as_it_is_good_for(
 async def test_a_stage_has_the_slots_of_its_engine_unless_its_author_wants_fewer(
     stage: Stage, text: str, mode: str, said: str, slots: int
 ) -> None:
-    await stage.start(text.replace(f"mode: {mode}", f"mode: {mode}{said}"))
+    many = text.replace("range(4)", "range(40)")
+    await stage.start(many.replace(f"mode: {mode}", f"mode: {mode}{said}"))
     assert stage.source.orders[-1].slots == slots
 
 
@@ -151,6 +156,28 @@ def test_slots_together_have_all_the_frames_that_may_be_out(
     work = LoopWork(loop_id=LoopId("a@1"), step=StepName("a"), visit=1, mode=mode, total=9_000)
     work.policy = dict(policy)
     assert (slots_for(work, 4), frames_per_slot(work, 4)) == (slots, frames)
+
+
+@pytest.mark.parametrize(("rows", "slots"), [(1, 1), (3, 3), (4, 4), (100, 4)])
+def test_few_rows_ask_for_few_slots(rows: int, slots: int) -> None:
+    work = LoopWork(loop_id=LoopId("a@1"), step=StepName("a"), visit=1, mode="parallel", total=rows)
+    work.stage_id, work.policy = StageId("1"), {"max_in_flight": 4, "row_concurrency": 1}
+    assert (slots_for(work, 4), frames_per_slot(work, 4)) == (slots, 1)
+
+
+@pytest.mark.parametrize(("has_left", "withdrawn"), [(True, []), (False, ["t"])])
+async def test_a_job_is_stopped_only_when_its_slots_do_not_leave(
+    stage: Stage, has_left: bool, withdrawn: list[str]
+) -> None:
+    execution = await stage.start(ASKED)
+    await stage.scene.desk.register(stage.slot())
+    await stage.scene.cancel(execution)
+    if has_left:
+        await stage.scene.desk.deregister(stage.slot())
+    await stage.scene.clock.advance(CANCEL_GRACE_SECONDS)
+    assert stage.source.withdrawn == withdrawn
+    await stage.scene.clock.advance(CLOSE_GRACE_SECONDS)
+    assert set(stage.source.withdrawn) == {"t"}
 
 
 async def test_slots_of_a_process_that_stops_are_told_to_end_with_the_rows_that_run(
