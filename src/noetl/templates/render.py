@@ -176,9 +176,10 @@ class _Walk:
         """Python's words may quote a value: they are left out where secrets are in the open."""
         if isinstance(error, MemoryError | RecursionError):
             return "the value is too large or too deep"
-        if self._rendering.reveals:
-            return f"it cannot be evaluated ({type(error).__name__}); check the values it uses"
         advice = _ADVICE.get(type(error), "check the values it uses")
+        if self._rendering.reveals:
+            words = _WORDS.get(type(error), f"it cannot be evaluated ({type(error).__name__})")
+            return f"{words}; {advice}"
         return f"{shortened(str(error))}; {advice}"
 
 
@@ -186,4 +187,9 @@ _ADVICE: dict[type[Exception], str] = {
     jinja2.UndefinedError: "give it a default, e.g. `| default(0)`",
     TypeError: "convert the values first, e.g. with `| int` or `| string`, or join text with `~`",
     ZeroDivisionError: "check the divisor first",
+}
+_WORDS: dict[type[Exception], str] = {
+    jinja2.UndefinedError: "something in it has no value",
+    TypeError: "its values do not go together",
+    ZeroDivisionError: "it divides by zero",
 }

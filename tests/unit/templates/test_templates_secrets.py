@@ -159,6 +159,19 @@ def test_an_error_of_a_revealing_render_never_quotes_it(template: str) -> None:
     assert "hunter" not in f"{raised.value} {raised.value!r}"
 
 
+@pytest.mark.parametrize(
+    ("template", "says"),
+    [
+        ("{{ nobody.at.all + 1 }}", "something in it has no value; give it a default"),
+        ("{{ next_page_token + 1 }}", "its values do not go together; convert the values first"),
+        ("{{ 1 / zero }}", "it divides by zero; check the divisor first"),
+    ],
+)
+def test_an_error_of_a_revealing_render_says_what_to_do(template: str, says: str) -> None:
+    with pytest.raises(TemplateError, match=says):
+        render(template, BINDINGS, reveal_secrets=True)
+
+
 def test_masking_goes_by_value_and_not_by_the_name_of_a_key() -> None:
     value = {"token": TOKEN, "next_page_token": "abc", "list": [TOKEN, 1]}
 
