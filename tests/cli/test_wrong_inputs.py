@@ -27,6 +27,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("playbooks", "show", "guides/none"), 1, "noetl playbooks register FILE"),
     (("executions", "show", "7"), 1, "noetl executions list shows those"),
     (("executions", "list", "--status", "nope"), 2, "'running', 'paused', 'completed'"),
+    (("executions", "list", "--status", "paused"), 0, "no such executions; all of them"),
     (("executions", "events", "ID", "--type", "step.exi"), 0, "did you mean step.exit?"),
     (("executions", "retry", "ID"), 1, "name one: --from STEP"),
     (("executions", "trace", "ID", "nowhere"), 2, "steps so far: start"),

@@ -40,6 +40,7 @@ STEPS_EVENTS_MAX = 20_000
 
 _EVENT_TYPES = tuple(cls.TYPE for cls in EVENT_CLASSES)
 STATUSES = ("RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
+_NONE = "no executions; run a playbook: noetl run FILE"
 
 _execution = click.argument("execution", metavar="ID", type=ExecutionId)
 
@@ -81,7 +82,8 @@ def list_all(status: str | None, path: str | None, limit: int, as_json: bool) ->
             print_json(view)
         return
     if not views:
-        tell("no executions; run a playbook: noetl run FILE")
+        is_some = status is not None or path is not None
+        tell("no such executions; all of them: noetl executions list" if is_some else _NONE)
         return
     rows = [
         (v.execution_id, v.status, v.path, v.started_at, _spent(v), v.error_kind) for v in views
