@@ -9,6 +9,7 @@ from benchmarks import (
     append,
     fold,
     frames,
+    kills,
     lookup,
     pft,
     playbooks,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     **pft.BENCHMARKS,
     **frames.BENCHMARKS,
     **recovery.BENCHMARKS,
+    **kills.BENCHMARKS,
     **shared_memory.BENCHMARKS,
     **tiers.BENCHMARKS,
 }
