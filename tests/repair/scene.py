@@ -18,7 +18,7 @@ MIXED = """
 apiVersion: noetl.io/v2
 kind: Playbook
 metadata: {name: mixed, path: repair/mixed}
-workload: {rows: 4000, trace: ""}
+workload: {rows: 400, trace: ""}
 workflow:
   - step: small
     desc: Stays in its event.
@@ -42,7 +42,8 @@ workflow:
       effects: none
       input: {rows: "{{ workload.rows }}"}
       code: |
-        result = {"rows": [{"n": n, "name": f"row number {n}", "half": n / 2} for n in range(rows)]}
+        name = "row number " + "of a large table " * 20
+        result = {"rows": [{"n": n, "name": name, "half": n / 2} for n in range(rows)]}
     next: each
 
   - step: each
@@ -50,7 +51,7 @@ workflow:
     loop:
       in: "{{ table.rows }}"
       iterator: row
-      spec: {mode: parallel, frame: {max_rows: 1000}}
+      spec: {mode: parallel, frame: {max_rows: 100}}
     tool:
       - name: twice
         kind: python
@@ -104,12 +105,13 @@ workflow:
         effects: none
         code: |
           import pyarrow as pa
-          ids = pa.array(range(600000), pa.int64())
-          result = {"rows": iter([pa.record_batch({"id": ids, "same": ids})])}
+          ids = pa.array(range(40000), pa.int64())
+          wide = pa.array(["x" * 250] * 40000)
+          result = {"rows": iter([pa.record_batch({"id": ids, "wide": wide})])}
       - name: rows
         desc: A call of a function that nobody knows counts as an effect.
         kind: duckdb
-        query: SELECT range AS id, range * 2 AS twice FROM range(600000)
+        query: SELECT range AS id, repeat('x', 250) AS wide FROM range(40000)
       - name: counted
         kind: python
         effects: none
