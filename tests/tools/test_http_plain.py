@@ -11,6 +11,7 @@ from noetl.tools.http_plain import PLAIN_BYTES_MAX
 from tests.tools.http_fixtures import *  # noqa: F403 - fixtures are found by name
 from tests.tools.http_fixtures import failure, run
 from tests.tools.test_http_lane import OK, speaking
+from tests.tools.tool_calls import call
 
 
 def answered(*lines: str, body: bytes = b"ok", length: int | None = None) -> bytes:
@@ -138,3 +139,13 @@ async def test_t3_a_call_that_is_given_up_takes_its_connection_along(tool: HttpT
         assert failed.failure.kind == "timeout"
         await late.wait()
         assert (await run(tool, {"url": f"{url}/"})).value["data"] == "ok"
+
+
+async def test_a_header_that_is_no_text_is_left_to_a_closer_look(tool: HttpTool) -> None:
+    """The value as a whole is said to be plain, or nothing is."""
+    json = "Content-Type: application/json"
+    odd = answered(json, "X-Odd: N", body=b"{}").replace(b"N", b"\xff", 1)
+    for answer, is_checked in ((answered(json, body=b"{}"), True), (odd, False)):
+        async with speaking(lambda _, parts=[answer]: parts) as spoken:  # type: ignore[misc]
+            result = await tool.run(call("http", {"url": f"{spoken.url}/"}))
+            assert result.is_checked is is_checked

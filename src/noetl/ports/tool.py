@@ -59,6 +59,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a call gave. `value` is plain data: what JSON can carry; a table is given instead."""
 
     value: Any = None
+    is_checked: bool = False  # the tool has made sure of that; else whoever gets it looks
     table: ToolTable | None = None
     stored: ResultReference | None = None  # a table in parts, which the tool stored by the name
     http: dict[str, Any] | None = None  # status, headers

@@ -82,11 +82,11 @@ class HttpTool:
                 answer = await self._answer(request, call.parameters)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise _translated(error, request, seconds) from None
-        value = await _value(request, answer, response_type)
+        value, is_checked = await _value(request, answer, response_type)
         value["elapsed"] = round(self._clock.monotonic() - started, 6)
         told = {"status": answer.status, "headers": value["headers"]}
         if self._is_good(answer.status, call.parameters):
-            return ToolResult(value=value, http=told)
+            return ToolResult(value=value, http=told, is_checked=is_checked)
         raise self._failure(request, value, told)
 
     async def close(self) -> None:
@@ -220,13 +220,18 @@ def _redirected(request: Request, status: int, target: str) -> Request:
     )
 
 
-async def _value(request: Request, answer: _Answer, response_type: str) -> dict[str, Any]:
+async def _value(
+    request: Request, answer: _Answer, response_type: str
+) -> tuple[dict[str, Any], bool]:
+    """What the call gives, and whether all of it is known to be plain."""
     headers = answer.headers
     try:
         if len(answer.body) < PARSED_ASIDE_BYTES_MIN:
-            data, encoded = parsed(answer.body, headers, response_type)
+            data, is_base64, is_checked = parsed(answer.body, headers, response_type)
         else:
-            data, encoded = await asyncio.to_thread(parsed, answer.body, headers, response_type)
+            data, is_base64, is_checked = await asyncio.to_thread(
+                parsed, answer.body, headers, response_type
+            )
     except ValueError as error:
         raise failed(
             "parse",
@@ -247,7 +252,9 @@ async def _value(request: Request, answer: _Answer, response_type: str) -> dict[
         "body": data,
         "url": url,
     }
-    return value | ({"encoding": "base64"} if encoded else {})
+    if is_base64:
+        value["encoding"] = "base64"
+    return value, is_checked and all(map(str.isascii, (url, *headers, *headers.values())))
 
 
 def _forms(secret: Secret) -> tuple[bytes, ...]:

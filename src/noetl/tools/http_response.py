@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
 from noetl.kernel import instant
+from noetl.kernel.canonical_json import DEPTH_MAX
 from noetl.kernel.instant import Instant
 from noetl.tools.failures import failed
 from noetl.tools.sql_results import number
 
 RESPONSE_TYPES: Final = ("auto", "json", "text", "bytes")
 PREVIEW_CHARS_MAX = 300
+BRACKETS_CHECKED_MAX = DEPTH_MAX - 4
+"""With the levels around the body, no value is nested too deeply that has so few."""
 
 _DIGITS_AS_ZEROS = bytes(ord("0") if byte in b"0123456789" else 0 for byte in range(256))
 _LONG_NUMBER = b"0" * 19  # may be more than an encoder can carry
@@ -74,17 +77,23 @@ def _seconds_until(moment: datetime, now: Instant) -> float:
     return (moment - instant.to_datetime(now)).total_seconds()
 
 
-def parsed(body: bytes, headers: Mapping[str, str], response_type: str) -> tuple[Any, bool]:
-    """The body as plain data, and whether it had to become base64."""
+class Parsed(NamedTuple):
+    data: Any
+    is_base64: bool = False
+    is_checked: bool = False  # known to be plain, without a look at every part
+
+
+def parsed(body: bytes, headers: Mapping[str, str], response_type: str) -> Parsed:
+    """The body as plain data."""
     if response_type == "bytes":
-        return base64.b64encode(body).decode(), True
+        return Parsed(base64.b64encode(body).decode(), is_base64=True)
     content_type, charset = _content_type(headers.get("content-type", ""))
     if response_type == "json":
-        return _json(body), False
+        return _json(body)
     is_json = content_type.endswith(("/json", "+json")) or not content_type
     if response_type == "auto" and is_json and body.strip():
         try:
-            return _json(body), False
+            return _json(body)
         except ValueError:
             pass  # the target said JSON and meant something else: its words are still worth having
     return _text(body, charset, lossy=response_type == "text")
@@ -100,22 +109,25 @@ def _content_type(header: str) -> tuple[str, str]:
     return content_type.strip().lower(), charset
 
 
-def _text(body: bytes, charset: str, *, lossy: bool) -> tuple[str, bool]:
+def _text(body: bytes, charset: str, *, lossy: bool) -> Parsed:
     try:
-        return body.decode(charset), False
+        return Parsed(body.decode(charset))
     except (LookupError, UnicodeDecodeError):
         pass
     if lossy:
-        return body.decode("utf-8", errors="replace"), False
-    return base64.b64encode(body).decode(), True
+        return Parsed(body.decode("utf-8", errors="replace"))
+    return Parsed(base64.b64encode(body).decode(), is_base64=True)
 
 
-def _json(body: bytes) -> Any:
+def _json(body: bytes) -> Parsed:
     """Raises ValueError also for what Python would take and JSON does not have."""
     integer = _integer if _LONG_NUMBER in body.translate(_DIGITS_AS_ZEROS) else None
     if integer is None:
         try:
-            return msgspec.json.decode(body)
+            data = msgspec.json.decode(body)
+            # All of it is plain, and what has few brackets cannot be nested deeply.
+            brackets = body.count(b"{") + body.count(b"[")
+            return Parsed(data, is_checked=brackets <= BRACKETS_CHECKED_MAX)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # what it does not take, the slower one may
     try:
@@ -124,7 +136,7 @@ def _json(body: bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
     if b"\\u" in body:
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
-    return value
+    return Parsed(value)
 
 
 def _integer(digits: str) -> int | float | str:

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from noetl.kernel.canonical_json import check_plain
 from noetl.tools.http_request import _address, _taken_apart
-from noetl.tools.http_response import parsed
+from noetl.tools.http_response import BRACKETS_CHECKED_MAX, parsed
 
 JSON = {"content-type": "application/json"}
 
@@ -52,3 +53,22 @@ def test_a_body_reads_as_json_has_it(body: bytes) -> None:
 def test_a_body_that_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         parsed(body, JSON, "json")
+
+
+@pytest.mark.parametrize(
+    ("body", "is_checked"),
+    [
+        (b'{"a": [1, "\xc3\xa9", 1.5, null, true, "\\ud83d\\ude00"]}', True),
+        (b"[" * BRACKETS_CHECKED_MAX + b"]" * BRACKETS_CHECKED_MAX, True),
+        (b"[" * (BRACKETS_CHECKED_MAX + 1) + b"]" * (BRACKETS_CHECKED_MAX + 1), False),
+        (b"[1e999]", False),
+        (b"[12345678901234567890123]", False),
+        ('"é"'.encode("utf-16"), False),
+    ],
+)
+def test_only_what_is_known_to_be_plain_is_said_to_be(body: bytes, is_checked: bool) -> None:
+    told = parsed(body, JSON, "auto")
+    assert told.is_checked is is_checked
+    if is_checked:
+        check_plain({"value": {"data": told.data}})
+        assert parsed(body, {"content-type": "text/plain"}, "auto").is_checked is False
