@@ -96,6 +96,7 @@ def test_looking_at_a_log_never_makes_one(tmp_path: Path) -> None:
         done = shell.noetl(*command)
         assert done.returncode == 1
         assert "log_missing" in done.stderr
+        assert "set NOETL_HOME to its .noetl, or run one here first" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -104,12 +104,12 @@ async def _embedded(settings: Settings, results: ResultStore, stack: AsyncExitSt
 async def _attached(settings: Settings, results: ResultStore, stack: AsyncExitStack) -> Platform:
     path = settings.log_path
     if not path.is_file() or path.stat().st_size == 0:
-        raise LogMissing(str(path))
+        raise LogMissing(str(path.absolute()))
     check_writable(path)
     file = SqliteFile(path)
     stack.push_async_callback(file.close)
     if not await file.has_tables(*_TABLES):
-        raise LogMissing(str(path))
+        raise LogMissing(str(path.absolute()))
     new_id = SnowflakeIds(settings.id_node).new_id
     return Platform(
         SqliteEventLog(file, utc_now),

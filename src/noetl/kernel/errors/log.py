@@ -136,7 +136,10 @@ class LogMissing(LogError):
     code = "log_missing"
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"{where} holds no log; check NOETL_HOME, or record something first")
+        super().__init__(
+            f"{where} holds no log; go to the folder in which playbooks ran, set NOETL_HOME to its"
+            " .noetl, or run one here first: noetl run FILE"
+        )
         self.where = where
 
 
