@@ -63,7 +63,7 @@ class Credentials:
     async def opened(self, scope: Scope, wanted: Credential, evaluate: Evaluate) -> Opened:
         """What a task asked for: a stored credential, options over it, or options alone."""
         options = await evaluate(wanted.options) if wanted.options else {}
-        kind = None if wanted.type is None else await evaluate(wanted.type)
+        kind = await evaluate(wanted.type) if wanted.type else wanted.type
         if wanted.name is None:
             named = OpenCredential(name=wanted.alias or "", type=kind or "", data=options)
             return Opened(named, secrets_of(options))

@@ -16,6 +16,7 @@ from noetl.templates.chance import Chance
 from noetl.templates.errors import Need
 from noetl.templates.recorded import Fetched
 from noetl.templates.render import Judgement, Needs, Rendered, Verdict, judge, render, render_code
+from noetl.templates.rendering import ATOMS
 from noetl.templates.secret import masked
 from noetl.templates.table_rows import as_lists, has_tables
 
@@ -74,7 +75,7 @@ class Evaluation:
                 lambda bindings: render(value, bindings, reveal_secrets=reveals), names, answer
             )
         whole = answer.value
-        if self._names.may_refer or self.may_have_tables:
+        if type(whole) not in ATOMS and (self._names.may_refer or self.may_have_tables):
             whole = await self.whole(whole, tables=tables)
         return masked(whole) if self._names.has_secrets and not reveals else whole
 
@@ -113,13 +114,12 @@ class Evaluation:
 
     async def whole(self, value: Any, *, tables: bool = False) -> Any:
         """The value with every payload that it stands for inside."""
-        if isinstance(value, str):
+        if type(value) in ATOMS:
             return value
-        if self._names.may_refer:
-            payloads = {each.payload for each in references_in(value)}
-            for payload in sorted(payloads):
+        if self._names.may_refer and (references := references_in(value)):
+            for payload in sorted({each.payload for each in references}):
                 await self._needed.fetch(Need(payload, ()), self)
-            value = opened(value, self._fetched) if payloads else value
+            value = opened(value, self._fetched)
         if tables or not self.may_have_tables or not has_tables(value):
             return value
         return await asyncio.to_thread(as_lists, value)

@@ -26,8 +26,9 @@ class Names:
     """Maps are replaced, never changed in place: a template may have handed one on."""
 
     __slots__ = (
-        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_may_refer", "_seen",
-        "_sizes", "_task", "_view", "done", "has_stored", "previous", "succeeded", "writes",
+        "_bare", "_base", "_ctx", "_in_iteration", "_job", "_keychain", "_may_refer", "_placed",
+        "_seen", "_sizes", "_task", "_view",
+        "done", "has_stored", "previous", "succeeded", "writes",
     )  # fmt: skip
 
     def __init__(self, job: Job, view: FactsView, keychain: Mapping[str, Any] | None) -> None:
@@ -44,6 +45,7 @@ class Names:
         self._ctx: Mapping[str, Any] = job.ctx
         self._in_iteration: dict[str, Any] = {}
         self._bare: dict[str, Any] = {}
+        self._placed: Bindings | None = None  # the base without what is written to `iter`
         self._base: Bindings | None = None
         self._seen: Bindings | None = None
         self._task: tuple[places.Task, Bindings] | None = None
@@ -69,6 +71,7 @@ class Names:
             self.writes.pop(path, None)
             self.writes[path] = value
             self._ctx = assigned(dict(self._ctx), path, value)
+            self._placed = None
         self._base = self._task = None
 
     def _weigh(self, path: str, value: Any) -> None:
@@ -93,7 +96,8 @@ class Names:
         """Everything but what belongs to a task."""
         seen = self._view.bindings()
         if self._base is None or self._seen is not seen:
-            self._seen = seen
+            if self._seen is not seen:
+                self._seen, self._placed = seen, None
             self._base = self._built(seen)
             self._task = None
         return self._base
@@ -121,17 +125,22 @@ class Names:
         return Surroundings(lambda: _plain(self.base().over(self.done).over(self._bare)))
 
     def _built(self, seen: Bindings) -> Bindings:
-        bindings, job = seen, self._job
-        if self._ctx is not job.facts.ctx:
-            ctx = opened(dict(self._ctx), self._view.fetched)
-            bindings = bindings.define({"ctx": {**job.facts.workload, **ctx}}).over(ctx)
-        bindings = self._placed(bindings)
+        if self._placed is None:
+            self._placed = self._in_place(self._with_ctx(seen))
+        bindings = self._placed
         own: dict[str, Any] = {} if self._keychain is None else {"keychain": self._keychain}
         if self._in_iteration:
             own["iter"] = all_assigned(_iteration(bindings), self._in_iteration)
         return bindings.define(own) if own else bindings
 
-    def _placed(self, bindings: Bindings) -> Bindings:
+    def _with_ctx(self, bindings: Bindings) -> Bindings:
+        facts = self._job.facts
+        if self._ctx is facts.ctx:
+            return bindings
+        ctx = opened(dict(self._ctx), self._view.fetched)
+        return bindings.define({"ctx": {**facts.workload, **ctx}}).over(ctx)
+
+    def _in_place(self, bindings: Bindings) -> Bindings:
         """In a row of a loop, in a frame, or in neither."""
         row, frame, fetched = self._job.iteration, self._job.frame, self._view.fetched
         if row is not None:
