@@ -1,7 +1,6 @@
 """What commands say on stderr while they serve and work."""
 
 import json
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from noetl.servers.process import free_ports
 from tests.cli.shells import HELLO, Shell, ended, interrupt
 
 pytestmark = pytest.mark.servers
@@ -40,13 +40,6 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
             process.communicate()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def next_line(process: "subprocess.Popen[str]") -> dict[str, Any]:
     assert process.stderr is not None
     line: dict[str, Any] = json.loads(process.stderr.readline())
@@ -56,7 +49,7 @@ def next_line(process: "subprocess.Popen[str]") -> dict[str, Any]:
 def test_a_worker_says_at_once_that_nobody_answers_and_later_that_somebody_does(
     shell: Shell,
 ) -> None:
-    port = free_port()
+    [port] = free_ports(1)
     shell.environment["NOETL_INTERNAL_KEY"] = "for-workers-only"
     worker = shell.begin("worker", "--server", f"http://127.0.0.1:{port}", "--label", "zone=a")
     alone = next_line(worker)
@@ -93,7 +86,7 @@ def test_a_run_is_quiet_and_debug_is_not(shell: Shell) -> None:
 
 
 def test_a_caller_without_a_key_is_worth_a_warning(shell: Shell) -> None:
-    port = free_port()
+    [port] = free_ports(1)
     settings = {"NOETL_API_KEY": "0123456789"}
     server = shell.begin("dev", "--port", str(port), environment=settings)
     while next_line(server)["message"] != "server started":

@@ -1,7 +1,6 @@
 """A server and a worker, killed in turns: the one that lives waits for the one that comes back."""
 
 import asyncio
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from noetl.adapters.system.ids import SnowflakeIds
 from noetl.kernel.ids import ExecutionId
-from noetl.servers.process import LOOPBACK
+from noetl.servers.process import free_ports
 from tests.crash.counters import Counters
 from tests.crash.mixed import expected
 from tests.crash.mixed_checks import check_mixed, check_whole_log
@@ -20,7 +19,7 @@ from tests.crash.victims import Victims, Word
 
 KILLS = 100
 KILLS_PER_EXECUTION_MAX = 12
-LIFE_SECONDS_MAX = 1.0
+LIFE_SECONDS_MAX = 0.6
 
 pytestmark = pytest.mark.crash
 
@@ -29,13 +28,6 @@ pytestmark = pytest.mark.crash
 def workers(tmp_path: Path) -> Iterator[Victims]:
     with Victims(tmp_path / "worker.txt") as workers:
         yield workers
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind((LOOPBACK, 0))
-        found: int = listening.getsockname()[1]
-    return found
 
 
 class Pair:
@@ -77,7 +69,7 @@ def test_they_bring_an_execution_to_its_end(
     tmp_path: Path, victims: Victims, workers: Victims, chance: Random, counters: Counters
 ) -> None:
     home, trace = tmp_path / "home", tmp_path / "trace"
-    ids, port = SnowflakeIds(7), free_port()
+    ids, [port] = SnowflakeIds(7), free_ports(1)
     kills = executions = 0
     while kills < KILLS:
         execution = ExecutionId(ids.new_id())

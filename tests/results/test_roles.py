@@ -1,7 +1,6 @@
 """Every role that reads results counts what it reads, and only the server runs a materializer."""
 
 import asyncio
-import socket
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from noetl.bootstrap.settings import Settings
 from noetl.runtime.materializer import CONSUMER
+from noetl.servers.process import free_ports
 from tests.api.running import Api, running_api
 from tests.results.dev_server import TABLE
 
@@ -28,13 +28,6 @@ asyncio.run(run_worker(settings, sys.argv[1], 4, Named("w1", {"pool": "small"}))
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def numbers(text: str) -> dict[str, float]:
     pairs = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     return {key: float(value) for key, value in pairs}
@@ -42,7 +35,7 @@ def numbers(text: str) -> dict[str, float]:
 
 async def told_by_a_worker(api: Api, home: Path, payload_url: str) -> dict[str, float]:
     """The numbers of a worker that has run a step which reads the result of another."""
-    port = free_port()
+    [port] = free_ports(1)
     arguments = (api.address, str(home), KEY, payload_url, str(port))
     worker = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, *arguments)
     try:
