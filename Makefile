@@ -66,11 +66,12 @@ test: check ## Everything CI runs: setup, check, the whole suite (JOBS=3 files a
 test-unit: setup ## The fast tests: no server, no process
 	.venv/bin/python -m pytest tests/unit
 
-# One after the other: each fills a small machine.
+# One after the other: each fills a small machine. The first test of each starts all that is needed.
+CLUSTER = bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster -o faulthandler_timeout=900
 .PHONY: test-cluster
-test-cluster: setup ## The whole stage suite, and more, on a real standalone cluster, then on a real Connect server
-	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_standalone.py tests/stages/test_spark_bucket.py
-	bash scripts/in_memory.sh .venv/bin/python -m pytest -m cluster tests/spark/test_connect.py tests/spark/test_connect_work.py
+test-cluster: setup ## The whole stage suite, and more, on a standalone cluster, then on a Connect server
+	$(CLUSTER) tests/spark/test_standalone.py
+	$(CLUSTER) tests/spark/test_connect.py tests/spark/test_connect_work.py
 
 .PHONY: test-azure
 test-azure: setup ## Object stores on Azurite: installs it by npm, about a minute and 360 MB

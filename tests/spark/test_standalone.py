@@ -13,6 +13,7 @@ import pytest_asyncio
 import noetl
 from noetl.bootstrap.engine import Engine
 from noetl.kernel.errors import SparkJobCancelled
+from noetl.servers.seaweedfs import SeaweedS3Server
 from noetl.servers.spark_cluster import SparkCluster
 from noetl.spark.driver import SparkDriver
 from noetl.spark.session import SparkSettings
@@ -26,6 +27,7 @@ from tests.spark.driving import (
     system_java,
     wait_for_slots,
 )
+from tests.stages.bucket_stage import check_bucket, url_of_bucket
 from tests.stages.far_engine import far_engine
 from tests.stages.half_done import begun, settled
 from tests.stages.held_counters import HeldCounters
@@ -61,6 +63,16 @@ async def driver(
     java = system_java(tmp_path_factory.mktemp("java"))
     async with driver_on(java, settings) as running:
         yield running
+
+
+async def test_slots_on_a_cluster_reach_a_bucket_and_show_its_keys_to_nobody(
+    cluster: SparkCluster, tmp_path: Path, s3_server: SeaweedS3Server, s3_bucket: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        url = url_of_bucket(s3_server, s3_bucket, patch)
+        where = (tmp_path / "home", cluster.url, cluster.settings)
+        async with far_engine(*where, payload_url=url) as engine:
+            await check_bucket(engine, s3_server.secret_key)
 
 
 @pytest_asyncio.fixture(scope="class", loop_scope="module")
