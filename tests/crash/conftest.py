@@ -24,10 +24,17 @@ def chance() -> Random:
     return Random(seed)
 
 
-@pytest.fixture
-def victims(tmp_path: Path) -> Iterator[Victims]:
-    with Victims(tmp_path / "stderr.txt") as victims:
+@pytest.fixture(scope="session")
+def all_victims(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
+    """One zygote for all tests: its imports take longer than many of them."""
+    with Victims(tmp_path_factory.mktemp("victims") / "stderr.txt") as victims:
         yield victims
+
+
+@pytest.fixture
+def victims(all_victims: Victims) -> Iterator[Victims]:
+    yield all_victims
+    all_victims.leave_nobody()
 
 
 @pytest.fixture
