@@ -90,7 +90,7 @@ find_pip() {
 }
 
 install_pins() {
-    say "installing pinned packages"
+    say "installing pinned packages: 1.5 GB, so it takes some minutes"
     "${pip[@]}" install -qq --require-hashes -r "$pins"
 }
 
