@@ -148,12 +148,50 @@ async def test_a_kept_connection_that_was_closed_meanwhile_is_made_again(tool: H
         assert spoken.connections == 2
 
 
-async def test_t2_a_request_with_an_effect_is_never_sent_twice(tool: HttpTool) -> None:
-    async with speaking(lambda asked: [OK] if asked == 1 else [None]) as spoken:
-        await run(tool, {"url": f"{spoken.url}/"})
-        failed = await failure(tool, {"url": f"{spoken.url}/", "method": "POST"})
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
+@pytest.mark.parametrize("headers", [{}, {"Connection": "keep-alive"}])
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_t2_a_request_with_an_effect_is_never_sent_twice(
+    tool: HttpTool, method: str, headers: dict[str, str], is_kept: bool
+) -> None:
+    """Neither past the session nor by its own way, on a kept connection or on a new one."""
+    first: list[bytes | None] = [OK] if is_kept else [None]
+    asked = {"method": method, "headers": headers}
+    async with speaking(lambda count: first if count == 1 else [None]) as spoken:
+        if is_kept:
+            await run(tool, {"url": f"{spoken.url}/first"})
+        failed = await failure(tool, {"url": f"{spoken.url}/second", **asked}, is_repeatable=False)
         assert (failed.failure.kind, failed.failure.retryable) == ("connection", True)
-        assert sum(asked.startswith(b"POST") for asked in spoken.requests) == 1
+        assert sum(b" /second " in line for line in spoken.requests) == 1
+
+
+@pytest.mark.parametrize(("method", "sent"), [("POST", 1), ("PUT", 2), ("DELETE", 2), ("GET", 2)])
+async def test_what_is_the_same_when_repeated_goes_again_where_a_kept_connection_was_closed(
+    tool: HttpTool, method: str, sent: int
+) -> None:
+    hung_up: list[bytes | None] = [None]
+    async with speaking(lambda count: [OK] if count == 1 else hung_up) as spoken:
+        await run(tool, {"url": f"{spoken.url}/first"})
+        asked = {"url": f"{spoken.url}/second", "method": method}
+        if sent == 1:
+            await failure(tool, asked)
+        else:
+            await run(tool, asked)
+        assert sum(b" /second " in line for line in spoken.requests) == sent
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+@pytest.mark.parametrize(
+    ("first", "second"), [([None], [None]), ([OK], [OK[:10], None])], ids=["new", "half answered"]
+)
+async def test_t2_a_connection_that_brought_the_request_to_its_target_is_not_tried_again(
+    tool: HttpTool, method: str, first: list[bytes | None], second: list[bytes | None]
+) -> None:
+    async with speaking(lambda count: first if count == 1 else second) as spoken:
+        if first == [OK]:
+            await run(tool, {"url": f"{spoken.url}/first"})
+        await failure(tool, {"url": f"{spoken.url}/second", "method": method})
+        assert sum(b" /second " in line for line in spoken.requests) == 1
 
 
 @pytest.mark.parametrize("answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nBad Header\r\n\r\n"])

@@ -18,13 +18,14 @@ from noetl.ports.tool_services import ToolServices
 from noetl.templates.secret import Secret, scrub
 from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
-from noetl.tools.http_lane import Exchange, Lane
+from noetl.tools.http_lane import Exchange, Lane, sent_once
 from noetl.tools.http_plain import PlainAnswer
 from noetl.tools.http_request import (
     NO_EFFECT,
     Address,
     Request,
     address_of,
+    has_no_effect,
     method_of,
     request_of,
 )
@@ -161,6 +162,7 @@ class HttpTool:
             data=request.body,
             allow_redirects=False,
             ssl=verify,
+            middlewares=() if has_no_effect(request) else (sent_once,),
         )
 
     def _is_small(self, headers: Mapping[str, str]) -> bool:
@@ -210,13 +212,11 @@ def _redirected(request: Request, status: int, target: str) -> Request:
     becomes_get = status in _BECOMES_GET and request.method not in ("GET", "HEAD")
     if becomes_get:
         headers.popall("Content-Type", None)
-    return Request(
-        "GET" if becomes_get else request.method,
-        address_of(url.with_user(None)),
-        headers,
-        None if becomes_get else request.body,
-        request.private_headers,
-        request.secrets,
+    return request._replace(
+        method="GET" if becomes_get else request.method,
+        address=address_of(url.with_user(None)),
+        headers=headers,
+        body=None if becomes_get else request.body,
     )
 
 

@@ -16,8 +16,8 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from noetl.tools.http_plain import PlainAnswer, listening_on
-from noetl.tools.http_request import Request
+from noetl.tools.http_plain import Listening, PlainAnswer, listening_on
+from noetl.tools.http_request import Request, has_no_effect
 
 BODY_BYTES_MAX: Final = 64 * 1024
 """A larger one is written bit by bit, as the target takes it."""
@@ -33,7 +33,7 @@ _SETTLED_BY_THE_SESSION: Final = frozenset(
 )
 """Headers that change how a request is sent, and not only what it says."""
 
-_TRIED_AGAIN: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+_SAME_WHEN_REPEATED: Final = frozenset({"PUT", "DELETE"})
 _WITHOUT_LENGTH: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_TYPE: Final = frozenset({"POST", "PUT", "PATCH"})
 _NO_TIMEOUT: Final = aiohttp.ClientTimeout(total=None)
@@ -52,13 +52,14 @@ class Reply(NamedTuple):
 class Exchange:
     """A request on its way: as a context, it has the reply and gives the connection back."""
 
-    __slots__ = ("_connection", "_lane", "_request", "_verify")
+    __slots__ = ("_connection", "_lane", "_listening", "_request", "_verify")
 
     def __init__(self, lane: "Lane", request: Request, *, verify: bool) -> None:
         self._lane = lane
         self._request = request
         self._verify = verify
         self._connection: Connection | None = None
+        self._listening: Listening | None = None
 
     async def __aenter__(self) -> Reply | PlainAnswer:
         try:
@@ -66,7 +67,7 @@ class Exchange:
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
-            if self._request.method not in _TRIED_AGAIN:
+            if not self._may_be_sent_again():
                 raise
         return await self._reply()  # the other side may have closed a kept connection
 
@@ -77,6 +78,15 @@ class Exchange:
             else:
                 self._connection.close()
 
+    def _may_be_sent_again(self) -> bool:
+        """What has an effect, only where a kept connection ended before it was answered: a new one
+        that ends has most likely brought the request to its target."""
+        request, listening = self._request, self._listening
+        if has_no_effect(request):
+            return True
+        is_stale = listening is not None and listening.questions > 1 and listening.is_silent
+        return is_stale and request.is_repeatable and request.method in _SAME_WHEN_REPEATED
+
     async def _reply(self) -> Reply | PlainAnswer:
         request = self._request
         origin = self._lane.origin(request.address.origin, verify=self._verify)
@@ -85,8 +95,8 @@ class Exchange:
             written = _written(request, origin.host)
             reply = None
             if request.method != "HEAD":
-                listening, transport = listening_on(connection)
-                reply = await listening.ask(transport, written)
+                self._listening, transport = listening_on(connection)
+                reply = await self._listening.ask(transport, written)
             self._connection = connection
             return reply or await self._read(connection, written)
         except BaseException:
@@ -114,6 +124,19 @@ class Exchange:
         url, headers = URL(asked.address.text, encoded=True), CIMultiDictProxy(asked.headers)
         told = aiohttp.RequestInfo(url, asked.method, headers, url)
         return aiohttp.ClientResponseError(told, (), status=error.code, message=error.message)
+
+
+async def sent_once(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """For the session's own way: it sends PUT and DELETE again when a connection ends, unless it
+    is told by an error that it does not take for one of those."""
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error)) from error
 
 
 class _Origin(NamedTuple):

@@ -38,22 +38,27 @@ class _Head(NamedTuple):
 class Listening(asyncio.Protocol):
     """Stands on a connection before the session's own protocol, which reads what is not plain."""
 
-    __slots__ = ("_asked", "_behind", "_early")
+    __slots__ = ("_asked", "_behind", "_early", "is_silent", "questions")
 
     def __init__(self, behind: ResponseHandler) -> None:
         self._behind = behind
         self._asked: asyncio.Future[PlainAnswer | None] | None = None
         self._early = b""  # of an answer that has not come to its end
+        self.questions = 0
+        self.is_silent = True  # since the last of them
 
     def ask(
         self, transport: asyncio.Transport, written: bytes
     ) -> "asyncio.Future[PlainAnswer | None]":
         """None: what comes is not plain, or nothing does; the protocol behind has it."""
         self._asked = asyncio.get_running_loop().create_future()
+        self.questions += 1
+        self.is_silent = True
         transport.write(written)
         return self._asked
 
     def data_received(self, data: bytes) -> None:
+        self.is_silent = False
         asked = self._asked
         if asked is None:
             self._behind.data_received(data)

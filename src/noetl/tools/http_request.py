@@ -50,6 +50,11 @@ class Request(NamedTuple):
     body: bytes | None
     private_headers: frozenset[str]  # in lower case; they stay with the host they were meant for
     secrets: tuple[Secret, ...]
+    is_repeatable: bool = True  # False: sent once, whatever becomes of the connection
+
+
+def has_no_effect(request: Request) -> bool:
+    return request.is_repeatable and request.method in NO_EFFECT
 
 
 def method_of(parameters: Mapping[str, Any]) -> str:
@@ -82,7 +87,9 @@ def request_of(call: ToolCall) -> Request:
     body = _body(parameters, headers)
     if method not in NO_EFFECT and call.idempotency_key:
         headers.setdefault(IDEMPOTENCY_HEADER, call.idempotency_key)
-    return Request(method, address, headers, body, private, tuple(secrets))
+    return Request(
+        method, address, headers, body, private, tuple(secrets), is_repeatable=call.is_repeatable
+    )
 
 
 def _basic(user_info: str) -> str:
