@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from noetl.tools.postgres import PostgresTool
+from noetl.tools.postgres_session import first_rows
 from tests.tools.postgres_database import Database
 from tests.tools.tool_calls import services
 
@@ -158,3 +160,30 @@ async def test_more_rows_than_are_asked_for_at_first_come_all(database: Database
     for rows in (2_047, 2_048, 2_049, 5_000):
         value = await database.run(query, params={"n": rows}, pool=ONE)
         assert [row["i"] for row in value["rows"]] == list(range(1, rows + 1))
+
+
+async def test_a_long_read_is_run_once_whatever_its_view_does(database: Database) -> None:
+    await database.run("CREATE SEQUENCE runs")
+    await database.run(
+        "CREATE VIEW v AS SELECT n, i FROM nextval('runs') AS n, generate_series(1, 3000) AS i"
+    )
+    for run in (1, 2, 3):
+        value = await database.run("SELECT n, i FROM v WHERE i > 0", pool=ONE)
+        assert (value["row_count"], value["rows"][0]["n"]) == (3_000, run)
+
+
+async def test_a_function_that_nobody_knows_is_never_run_twice(database: Database) -> None:
+    await database.run("CREATE SEQUENCE runs", pool=ONE)
+    query = "SELECT nextval('runs') AS n, i FROM generate_series(1, :rows) AS i"
+    for rows, first in ((1, 1), (2_100, 2), (1, 2_102)):
+        value = await database.run(query, params={"rows": rows}, pool=ONE)
+        assert value["rows"][0]["n"] == first
+
+
+async def test_the_driver_gives_a_few_rows_in_one_round_trip(postgres_dsn: str) -> None:
+    connection = await asyncpg.connect(postgres_dsn)
+    prepared = await connection.prepare("SELECT i FROM generate_series(1, 9) AS i")
+    rows = await first_rows(prepared, [], 2)
+    assert rows is not None, "slower without; see what the driver offers instead"
+    assert [row["i"] for row in rows] == [1, 2]
+    await connection.close()

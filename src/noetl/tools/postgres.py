@@ -218,30 +218,34 @@ async def _read(session: PostgresSession, bound: BoundStatement, rows: ResultRow
     arguments = _fitting(kept, bound)
     if not kept.columns:  # a SELECT without columns, or WITH … INSERT
         return await _fetched(kept, arguments)
-    if only_reads(bound.statement):
-        # Asked again if it is more than that: it changes nothing, and most answers are short.
+    words, texts = bound.statement.words, session.texts
+    if texts.is_short(words) and only_reads(bound.statement):
+        # Run again in the rare case that it has grown: it changes nothing.
         fetched = await first_rows(kept.prepared, arguments, FETCH_ROWS)
-        if len(fetched) < FETCH_ROWS:
+        if fetched is not None and len(fetched) < FETCH_ROWS:
             rows.begin(kept.columns, hints_of(kept.attributes))
             rows.add(list(map(plain_row, fetched)))  # few rows are not worth a thread
             return rows.outcome()
-    return await _read_in_pieces(session.connection, kept, arguments, rows)
+    is_short = await _read_in_pieces(session.connection, kept, arguments, rows)
+    texts.learn(words, is_short=is_short)
+    return rows.outcome() if is_short else await asyncio.to_thread(rows.outcome)
 
 
 async def _read_in_pieces(
     connection: Session, kept: Kept, arguments: list[Any], rows: ResultRows
-) -> Outcome:
+) -> bool:
+    """Whether a single piece was enough."""
     async with nullcontext() if connection.is_in_transaction() else connection.transaction():
         cursor = await kept.prepared.cursor(*arguments)
         fetched = await cursor.fetch(FETCH_ROWS)
         rows.begin(kept.columns, hints_of(kept.attributes))
         if len(fetched) < FETCH_ROWS:
             rows.add(list(map(plain_row, fetched)))
-            return rows.outcome()
+            return True
         while fetched:
             await asyncio.to_thread(lambda batch: rows.add(list(map(plain_row, batch))), fetched)
             fetched = await cursor.fetch(FETCH_ROWS)
-        return await asyncio.to_thread(rows.outcome)
+        return False
 
 
 def _check_copy(statement: Statement) -> None:

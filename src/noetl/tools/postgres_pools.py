@@ -13,7 +13,7 @@ from noetl.tools.credential_fields import PostgresFields
 from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
 from noetl.tools.postgres_failures import DRIVER_ERRORS
-from noetl.tools.postgres_session import PostgresSession
+from noetl.tools.postgres_session import KnownTexts, PostgresSession
 from noetl.tools.postgres_values import Session, set_codecs
 
 POOLS_MAX = 32
@@ -66,7 +66,7 @@ class _Pool:
         self._free = asyncio.Semaphore(options.max_size)
         self._idle: list[tuple[PostgresSession, float]] = []  # and since when
         self._sweep: asyncio.TimerHandle | None = None
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._texts = KnownTexts()
         self._closing: set[asyncio.Task[None]] = set()
         self._is_begun = False
 
@@ -190,7 +190,7 @@ class _Pool:
         except BaseException:
             connection.terminate()
             raise
-        return PostgresSession(connection, self._seen)
+        return PostgresSession(connection, self._texts)
 
 
 async def _end(session: PostgresSession) -> None:

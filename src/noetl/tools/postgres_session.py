@@ -23,6 +23,9 @@ STATEMENTS_MAX = 100
 TEXTS_SEEN_MAX = 1_000
 """Texts that came once. A text made by a template never comes again, and is not worth keeping."""
 
+SHAPE_WORDS_MAX = 1_000
+"""A statement of more words is read in pieces, which costs it little."""
+
 Prepared: TypeAlias = "PreparedStatement[asyncpg.Record]"
 
 _STALE_FAMILIES = ("42", "0A", "26", "XX")
@@ -39,15 +42,43 @@ class Kept(NamedTuple):
     columns: list[str]
 
 
+class KnownTexts:
+    """What the connections of a pool have learnt of the texts that come; all of it are hints."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._are_short: OrderedDict[tuple[str, ...], bool] = OrderedDict()
+
+    def comes_again(self, text: str) -> bool:
+        if text in self._seen:
+            return True
+        self._seen[text] = None
+        if len(self._seen) > TEXTS_SEEN_MAX:
+            self._seen.popitem(last=False)
+        return False
+
+    def is_short(self, words: tuple[str, ...]) -> bool:
+        """Whether all answers to such statements were; values stand outside of the words."""
+        return self._are_short.get(words, False)
+
+    def learn(self, words: tuple[str, ...], *, is_short: bool) -> None:
+        """One that was long once is never short again."""
+        if len(words) > SHAPE_WORDS_MAX or self._are_short.get(words) in (is_short, False):
+            return
+        self._are_short[words] = is_short
+        if len(self._are_short) > TEXTS_SEEN_MAX:
+            self._are_short.popitem(last=False)
+
+
 class PostgresSession:
-    def __init__(self, connection: Session, seen: OrderedDict[str, None]) -> None:
+    def __init__(self, connection: Session, texts: KnownTexts) -> None:
         self.connection = connection
         self.is_suspect = False  # to be cleaned before anybody else has it
         self._is_touched = False  # by calls that left nothing but numbers of sequences
         self._keeps = True
         self._has_used_kept = False
         self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._seen = seen  # shared by the connections of a pool
+        self.texts = texts  # shared by the connections of a pool
         self._numbers = itertools.count(1)
 
     def begin_plain(self) -> None:
@@ -74,7 +105,7 @@ class PostgresSession:
             self._kept.move_to_end(text)
             self._has_used_kept = True
             return found
-        if self.is_suspect or not self._keeps or not self._comes_again(text):
+        if self.is_suspect or not self._keeps or not self.texts.comes_again(text):
             return _described(await self.connection.prepare(text))
         name = f"noetl_{next(self._numbers)}"
         found = _described(await self.connection.prepare(text, name=name))
@@ -96,14 +127,6 @@ class PostgresSession:
         self._kept.clear()
         return True
 
-    def _comes_again(self, text: str) -> bool:
-        if text in self._seen:
-            return True
-        self._seen[text] = None
-        if len(self._seen) > TEXTS_SEEN_MAX:
-            self._seen.popitem(last=False)
-        return False
-
 
 def _is_unfit(error: Exception) -> bool:
     """A value that did not fit the type that its column had when the statement was prepared."""
@@ -122,8 +145,11 @@ def _described(prepared: Prepared) -> Kept:
 
 async def first_rows(
     prepared: Prepared, arguments: Sequence[Any], limit: int
-) -> list["asyncpg.Record"]:
-    """At most so many, in one round trip; the driver offers that in the open for one row only."""
-    ask = getattr(prepared, "_PreparedStatement__bind_execute")  # noqa: B009 - a private name
+) -> list["asyncpg.Record"] | None:
+    """At most so many, in one round trip. The driver offers that in the open for one row only, and
+    None says that it does not offer it at all any more."""
+    ask = getattr(prepared, "_PreparedStatement__bind_execute", None)
+    if ask is None:
+        return None
     rows: list[asyncpg.Record] = await ask(arguments, limit, None)
     return rows
