@@ -177,14 +177,36 @@ async def test_the_authors_header_comes_before_the_credentials(
 async def test_t4_a_redirect_to_another_host_takes_no_secret_along(
     tool: HttpTool, target: Target
 ) -> None:
+    """Nor any header that may be one: whoever wrote it meant the first host alone."""
     async with serving() as other:
         target.answers["/a"] = {"status": 307, "headers": {"Location": f"{other.url}/b"}}
-        credentials = opened("api_key", key=SECRET, header="X-Mine")
-        headers = {"Authorization": "Bearer abc", "X-Other": "1"}
-        await run(tool, {"url": f"{target.url}/a", "headers": headers}, credentials=credentials)
-        [seen] = other.seen
-        assert not {"x-mine", "authorization"} & set(seen.headers)
-        assert seen.headers["x-other"] == "1"
+        credentials = opened("api_key", key=SECRET, header="Range")
+        headers = {"Authorization": "Bearer abc", "Cookie": "a=b", "X-API-Key": "1", "Host": "h"}
+        harmless = {"accept": "text/plain", "accept-language": "de", "user-agent": "me"}
+        asked = {"url": f"{target.url}/a", "headers": headers | harmless}
+        await run(tool, asked, credentials=credentials)
+        [first], [seen] = target.seen, other.seen
+        assert {"authorization", "cookie", "x-api-key", "range"} < set(first.headers)
+        assert set(seen.headers) == {"host", "accept-encoding", *harmless}
+        assert harmless.items() < seen.headers.items()
+        assert seen.headers["host"] in other.url
+
+
+@pytest.mark.parametrize("status", [307, 308])
+async def test_t4_a_redirect_to_another_host_takes_no_body_along(
+    tool: HttpTool, target: Target, status: int
+) -> None:
+    async with serving() as other:
+        target.answers["/a"] = {"status": status, "headers": {"Location": f"{other.url}/b"}}
+        asked = {"url": f"{target.url}/a", "method": "POST", "json": {"password": "1"}}
+        failed = await failure(tool, asked)
+        assert (failed.failure.kind, failed.failure.code) == ("client_error", str(status))
+        assert other.url in failed.failure.message
+        assert "follow_redirects: false" in failed.failure.message
+        assert not other.seen
+        target.answers["/a"]["status"] = 303
+        await run(tool, asked)
+        assert [(seen.method, seen.body) for seen in other.seen] == [("GET", b"")]
 
 
 async def test_an_answer_that_is_too_large_is_left(tmp_path: Path, target: Target) -> None:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import Any, NamedTuple
-from urllib.parse import urljoin
 
 import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
 from noetl.kernel.errors.reaching import reason_away
@@ -20,14 +18,16 @@ from noetl.tools.deadlines import Deadlines
 from noetl.tools.failures import failed
 from noetl.tools.http_lane import Exchange, Lane, sent_once
 from noetl.tools.http_plain import PlainAnswer
+from noetl.tools.http_redirect import REDIRECTS, redirected
 from noetl.tools.http_request import (
     NO_EFFECT,
     Address,
     Request,
-    address_of,
     has_no_effect,
     method_of,
     request_of,
+    shown,
+    what,
 )
 from noetl.tools.http_response import (
     advice_for,
@@ -45,9 +45,6 @@ RESPONSE_BYTES_MAX = 256 * 1024**2
 REDIRECTS_MAX = 10
 CHUNK_BYTES = 256 * 1024
 PARSED_ASIDE_BYTES_MIN = 1024**2  # a smaller body is parsed faster than a thread is found
-
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BECOMES_GET = frozenset({301, 302, 303})
 
 
 class HttpTool:
@@ -110,15 +107,15 @@ class HttpTool:
         verify = _flag(parameters.get("verify_ssl"), default=True)
         for _ in range(REDIRECTS_MAX + 1):
             answer = await self._send(request, verify=verify)
-            if not follow or answer.status not in _REDIRECTS:
+            if not follow or answer.status not in REDIRECTS:
                 return answer
             target = answer.headers.get("location")
             if target is None:
                 return answer
-            request = _redirected(request, answer.status, target)
+            request = redirected(request, answer.status, target)
         raise failed(
             "client_error",
-            f"{request.method} {_shown(request)} was redirected more than {REDIRECTS_MAX} times",
+            f"{request.method} {shown(request)} was redirected more than {REDIRECTS_MAX} times",
         )
 
     async def _send(self, request: Request, *, verify: bool) -> "_Answer":
@@ -142,7 +139,7 @@ class HttpTool:
     def _too_large(self, request: Request, status: int) -> ToolFailed:
         return failed(
             "client_error",
-            f"{request.method} {_shown(request)} answered with more than"
+            f"{request.method} {shown(request)} answered with more than"
             f" {self._response_bytes_max} bytes; ask for less at once, by pages",
             code=str(status),
         )
@@ -176,14 +173,14 @@ class HttpTool:
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             return True
         follow = _flag(parameters.get("follow_redirects"), default=True)
-        return status == HTTPStatus.NOT_MODIFIED or (status in _REDIRECTS and not follow)
+        return status == HTTPStatus.NOT_MODIFIED or (status in REDIRECTS and not follow)
 
     def _failure(self, request: Request, value: dict[str, Any], told: dict[str, Any]) -> ToolFailed:
         status = value["status_code"]
         kind = kind_of_status(status)
         wait = retry_after_seconds(value["headers"], self._clock.now())
         said = preview(value["data"]) if value["data"] not in (None, "") else ""
-        message = f"{request.method} {_shown(request)} answered {status}; {advice_for(kind)}"
+        message = f"{request.method} {shown(request)} answered {status}; {advice_for(kind)}"
         return failed(
             kind,
             scrub(f"{message}: {said}" if said else message, request.secrets),
@@ -201,25 +198,6 @@ class _Answer(NamedTuple):
     body: bytes
 
 
-def _redirected(request: Request, status: int, target: str) -> Request:
-    url = URL(urljoin(request.address.text, target))
-    if url.scheme not in ("http", "https") or not url.host:
-        raise failed("client_error", f"{_shown(request)} redirects to what is no HTTP address")
-    headers = CIMultiDict(request.headers)
-    if str(url.origin()) != request.address.origin:
-        for name in request.private_headers:
-            headers.popall(name, None)
-    becomes_get = status in _BECOMES_GET and request.method not in ("GET", "HEAD")
-    if becomes_get:
-        headers.popall("Content-Type", None)
-    return request._replace(
-        method="GET" if becomes_get else request.method,
-        address=address_of(url.with_user(None)),
-        headers=headers,
-        body=None if becomes_get else request.body,
-    )
-
-
 async def _value(
     request: Request, answer: _Answer, response_type: str
 ) -> tuple[dict[str, Any], bool]:
@@ -235,7 +213,7 @@ async def _value(
     except ValueError as error:
         raise failed(
             "parse",
-            f"{request.method} {_shown(request)} did not answer with JSON: {error};"
+            f"{request.method} {shown(request)} did not answer with JSON: {error};"
             " use `response_type: text` to see what it says",
             code=str(answer.status),
             http={"status": answer.status, "headers": scrub(headers, request.secrets)},
@@ -263,15 +241,6 @@ def _forms(secret: Secret) -> tuple[bytes, ...]:
     return text.encode(), json.dumps(text)[1:-1].encode()
 
 
-def _what(request: Request) -> str:
-    return f"{request.method} {_shown(request)}"
-
-
-def _shown(request: Request) -> str:
-    """The address for people: no password, no key of a credential in its query."""
-    return str(scrub(request.address.text, request.secrets))
-
-
 def _flag(value: Any, *, default: bool) -> bool:
     if value is None or value == "":
         return default
@@ -281,13 +250,13 @@ def _flag(value: Any, *, default: bool) -> bool:
 def _translated(error: Exception, request: Request, seconds: float) -> ToolFailed:
     """The driver's own words are not kept as a cause: they may show the whole address."""
     if isinstance(error, TimeoutError):
-        message = f"{_what(request)} took longer than {seconds:g} s"
+        message = f"{what(request)} took longer than {seconds:g} s"
         return failed("timeout", f"{message}; raise `timeout`, or try again")
     if isinstance(error, aiohttp.ClientSSLError):
-        words = scrub(f"{_what(request)} has no trusted connection: {error}", request.secrets)
+        words = scrub(f"{what(request)} has no trusted connection: {error}", request.secrets)
         return failed("connection", f"{words}; mend the certificate", retryable=False)
     if isinstance(error, aiohttp.ClientError | OSError):
-        words = scrub(f"{_what(request)} failed: {reason_away(error)}", request.secrets)
+        words = scrub(f"{what(request)} failed: {reason_away(error)}", request.secrets)
         return failed("connection", f"{words}; check the address, or try again")
     words = scrub(str(error), request.secrets)
-    return failed("client_error", f"{_what(request)} cannot be sent: {words}")
+    return failed("client_error", f"{what(request)} cannot be sent: {words}")

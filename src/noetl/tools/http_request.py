@@ -13,11 +13,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from noetl.ports.tool import ToolCall
-from noetl.templates.secret import Secret
+from noetl.templates.secret import Secret, scrub
 from noetl.tools.credential_fields import http_fields, secrets_of
 from noetl.tools.failures import failed
 
-_ALWAYS_PRIVATE: Final = frozenset({"authorization", "cookie"})
 NO_EFFECT: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 
@@ -48,13 +47,22 @@ class Request(NamedTuple):
     address: Address
     headers: "CIMultiDict[str]"
     body: bytes | None
-    private_headers: frozenset[str]  # in lower case; they stay with the host they were meant for
+    private_headers: frozenset[str]  # of credentials, in lower case
     secrets: tuple[Secret, ...]
     is_repeatable: bool = True  # False: sent once, whatever becomes of the connection
 
 
 def has_no_effect(request: Request) -> bool:
     return request.is_repeatable and request.method in NO_EFFECT
+
+
+def what(request: Request) -> str:
+    return f"{request.method} {shown(request)}"
+
+
+def shown(request: Request) -> str:
+    """The address for people: no password, no key of a credential in its query."""
+    return str(scrub(request.address.text, request.secrets))
 
 
 def method_of(parameters: Mapping[str, Any]) -> str:
@@ -72,7 +80,8 @@ def request_of(call: ToolCall) -> Request:
     method = method_of(parameters)
     headers = _headers(parameters.get("headers"))
     params = _pairs("params", parameters.get("params"))
-    secrets, private = secrets_of(call), _ALWAYS_PRIVATE
+    secrets = secrets_of(call)
+    private: frozenset[str] = frozenset()
     for credential in call.credentials.values():
         fields = http_fields(credential)
         private |= {name.lower() for name in fields.headers}
