@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from noetl.domain.execution.names import all_assigned
 from noetl.domain.playbook.model import Playbook
@@ -17,7 +17,8 @@ from noetl.ports.frame_journal import FrameJournal
 from noetl.results.store import ResultStore
 from noetl.runtime.frames_cursor import CursorRows
 from noetl.runtime.frames_jobs import FrameJobs
-from noetl.runtime.frames_journal import JournalBuffer, RowJournal, journal_of
+from noetl.runtime.frames_journal import JournalBuffer, RowJournal
+from noetl.runtime.frames_keeping import FrameHold, KeptJournal
 from noetl.runtime.frames_report import (
     Output,
     Worked,
@@ -36,17 +37,10 @@ BREATH_SECONDS = 0.02
 """Rows that never wait for anything let heartbeats and others have their turn this often."""
 
 
-class FrameHold(Hold, Protocol):
-    @property
-    def is_told_to_wait(self) -> bool:
-        """Finish the rows that run, start no others."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class FrameEnd:
     report: FrameReport
-    has_journal: bool  # to be removed when the report is recorded
+    journal: KeptJournal | None = None  # to be closed when the report is recorded, or is not
 
 
 class Frames:
@@ -75,7 +69,7 @@ class Frames:
             if work.row_count == 0:
                 took = round(1000 * (self._clock.monotonic() - began))
                 nothing = report(work, worker, Worked([], [], took), Output(None, ()))
-                return FrameEnd(nothing, has_journal=False)
+                return FrameEnd(nothing)
         rows = await self._collections.rows(work, hold.check)
         kept = await self._collections.kept(work, hold.check)
         buffer = JournalBuffer(self._journal, work, hold, self._clock)
@@ -85,31 +79,26 @@ class Frames:
             is_whole = frame.loop.frame.process == "frame"
             results = await (passing.whole() if is_whole else passing.rows(kept))
             await buffer.end(_failed_rows(work, results))
+            outcomes = (
+                whole_frame_outcomes(work, results[0])
+                if is_whole
+                else row_outcomes(work.first_index, results)
+            )
+            output = await insisted(
+                lambda: staged(outcomes, work, self._results), hold.check, self._clock
+            )
         except asyncio.CancelledError:
-            if hold.is_told_to_wait:  # there is time to leave what is known to the next holder
-                await buffer.save()
-            else:
-                buffer.abort()
+            await buffer.leave(in_time=hold.is_told_to_wait)
             raise
         except Exception:
-            await buffer.save()
+            await buffer.leave(in_time=True)
             raise
-        finally:
-            await buffer.close()
-        outcomes = (
-            whole_frame_outcomes(work, results[0])
-            if is_whole
-            else row_outcomes(work.first_index, results)
-        )
-        output = await insisted(
-            lambda: staged(outcomes, work, self._results), hold.check, self._clock
-        )
         worked = Worked(outcomes, results, round(1000 * (self._clock.monotonic() - began)))
         end = report(work, worker, worked, output)
         # Whoever works on the failed rows, or on those that this holder left, will read it.
         has_rest = end.row_count < work.row_count and (work.attempt > 1 or bool(work.after))
         is_needed = end.failed_rows > 0 or has_rest
-        return FrameEnd(end, has_journal=not buffer.is_empty and not is_needed)
+        return FrameEnd(end, KeptJournal(self._journal, buffer, work, hold, is_needed=is_needed))
 
     async def _claimed(
         self, work: FrameWork, playbook: Playbook, hold: FrameHold, worker: WorkerId
@@ -117,10 +106,6 @@ class Frames:
         if self._cursors is None:
             raise InvariantBroken("a frame of a cursor was given to a worker that has no drivers")
         return await self._cursors.found(work, playbook, hold, worker)
-
-    async def forget(self, work: FrameWork) -> None:
-        """The commit says what became of the rows: their journal has served."""
-        await self._journal.remove(work.execution_id, journal_of(work))
 
 
 class _Pass:

@@ -64,6 +64,7 @@ class JournalBuffer:
         self._group = _new_group()
         self._flushing: _Group | None = None
         self._flusher: asyncio.Task[None] | None = None
+        self._appending: asyncio.Task[None] | None = None  # by the flusher
         self._timer: asyncio.Task[None] | None = None
         self._marks: dict[int, asyncio.Future[NoETLError | None]] = {}  # by row
         self._marked_rows = max(1, work.row_concurrency // 2)  # by the newest mark
@@ -152,21 +153,44 @@ class JournalBuffer:
         elif entries and self._timer is None:
             self._timer = asyncio.create_task(self._flush_later())
 
-    async def close(self) -> None:
-        """Nothing is appended after this; what nobody waited for is dropped."""
+    async def drop(self) -> None:
+        """Others know what became of the rows: nothing is appended after this.
+
+        What is on its way is waited for; what is to be tried again, or nobody waited for, is
+        dropped.
+        """
+        self._stop()
+        if self._flusher is not None:
+            self._flusher.cancel()
+        if self._appending is not None:
+            await asyncio.wait([self._appending])
+
+    async def leave(self, *, in_time: bool) -> None:
+        """The frame ends without a report: the next holder finds what is known, if there is time
+        to tell. Nothing is appended after this."""
+        try:
+            if in_time:
+                await self.save()
+            else:
+                self._abort()
+        finally:
+            self._stop()
+            if self._flusher is not None:
+                await asyncio.wait([self._flusher])
+
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._group = _new_group()
-        if self._flusher is not None:
-            await asyncio.wait([self._flusher])
 
-    def abort(self) -> None:
+    def _abort(self) -> None:
         """Wait for nothing, not even for a flush that is on its way."""
-        if self._flusher is not None:
-            self._flusher.cancel()
+        for task in (self._flusher, self._appending):
+            if task is not None:
+                task.cancel()
 
     async def save(self) -> None:
-        """The frame ends without a report: leave to the next holder what is known, if possible."""
+        """What nobody waits for is written now, if possible."""
         entries, self._group.entries = self._group.entries, []
         if entries:
             with suppress(NoETLError):
@@ -191,11 +215,16 @@ class JournalBuffer:
             self._group = _new_group()
             error: NoETLError | None = None
             try:
-                append = partial(self._append, group.entries)
+                append = partial(self._append_apart, group.entries)
                 await insisted(append, self._hold.check, self._clock)
             except NoETLError as refusal:
                 error = refusal
             group.done.set_result(error)
+
+    async def _append_apart(self, entries: Sequence[JournalEntry]) -> None:
+        """Whoever stops the flusher can still wait for what it had begun."""
+        self._appending = asyncio.create_task(self._append(entries))
+        await asyncio.shield(self._appending)
 
     async def _append(self, entries: Sequence[JournalEntry]) -> None:
         self.is_empty = False

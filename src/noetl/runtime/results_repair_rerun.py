@@ -180,6 +180,8 @@ class RunAgain:
             return "a cursor claimed its rows, and claims none again"
         playbook = await self._history.playbooks.load(named.scope, work.playbook_digest)
         end = await self._frames.run(work, playbook, FreeHold(), _REPAIR)
+        if end.journal is not None:  # there is nobody to report to
+            await end.journal.buffer.drop()
         if end.report.failed_rows > failed_rows and end.report.row_error is not None:
             return f"running it again failed: {end.report.row_error.message}"
         return None

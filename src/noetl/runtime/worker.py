@@ -4,18 +4,12 @@ import asyncio
 import logging
 import math
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from noetl.domain.playbook.model import Playbook
-from noetl.domain.work import (
-    CommandWork,
-    FrameWork,
-    Report,
-    Work,
-    WorkerIdentity,
-)
+from noetl.domain.work import CommandWork, Report, Work, WorkerIdentity
 from noetl.kernel.errors import ClaimLost, InvariantBroken, NoETLError, StageOver
 from noetl.kernel.scope import Scope
 from noetl.ports.clock import Clock
@@ -25,6 +19,7 @@ from noetl.ports.work_desk import WorkDesk
 from noetl.results.store import ResultStore
 from noetl.runtime.frames import Frames
 from noetl.runtime.frames_cursor import CursorRows
+from noetl.runtime.frames_keeping import KeptJournal
 from noetl.runtime.log_lines import about
 from noetl.runtime.worker_commands import Commands, Pipelines
 from noetl.runtime.worker_failures import failed_report
@@ -79,7 +74,7 @@ class WorkerCounts:
 @dataclass(frozen=True, slots=True)
 class _End:
     report: Report
-    has_journal: bool = False
+    journal: KeptJournal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +202,16 @@ class Worker:
                 return _NOTHING
             await self._heart.make_sure(held)
             end = await self._end(held)
-            handed = await self._deliver(held, end.report)
+            async with end.journal or nullcontext():
+                handed = await self._deliver(held, end)
+                # A heartbeat that is refused now must not cost us the work that follows.
+                self._heart.let_go(held)
         except ClaimLost:
             held.ended_as = held.ended_as or "lost"
             return _NOTHING
-        # It is over: a heartbeat that is refused now must not cost us the work that follows.
-        self._heart.let_go(held)
-        if end.has_journal and isinstance(held.work, FrameWork):
+        if end.journal is not None:
             try:
-                await self._frames.forget(held.work)
+                await end.journal.forget()
             except NoETLError as error:  # what is left of it disturbs nobody
                 self._tell(held, logging.INFO, "a journal was left behind: %s", error)
         return handed
@@ -249,16 +245,18 @@ class Worker:
         if isinstance(work, CommandWork):
             return _End(await self._commands.run(work, playbook, held, worker))
         end = await self._frames.run(work, playbook, held, worker)
-        return _End(end.report, end.has_journal)
+        return _End(end.report, end.journal)
 
-    async def _deliver(self, held: Held, report: Report) -> _Handed:
+    async def _deliver(self, held: Held, end: _End) -> _Handed:
         """Until it is recorded, or the lease is over. Raises ClaimLost."""
         try:
-            return await self._sent(held, report)
+            return await self._sent(held, end.report)
         except (ClaimLost, InvariantBroken):
             raise
         except NoETLError as refusal:  # it holds what no event may hold
             self._tell(held, logging.WARNING, "a report was refused: %s", refusal)
+            if end.journal is not None:
+                await end.journal.keep()
             report = failed_report(held.work, self._identity.worker_id, refusal)
         try:
             return await self._sent(held, report)

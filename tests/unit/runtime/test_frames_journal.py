@@ -126,7 +126,7 @@ async def test_calls_without_effect_need_no_journal() -> None:
     desk = Desk()
     desk.buffer.note(1, [call(effect=None)])
     await desk.clock.advance(1)
-    await desk.buffer.close()
+    await desk.buffer.drop()
 
     assert desk.journal.groups == []
     assert desk.buffer.is_empty
@@ -181,23 +181,24 @@ async def test_a_row_that_is_cancelled_takes_no_other_along() -> None:
 async def test_nothing_is_appended_after_the_end() -> None:
     desk = Desk()
     desk.buffer.note(1, [call()])
-    await desk.buffer.close()
+    await desk.buffer.drop()
     await desk.clock.advance(1)
 
     assert desk.journal.groups == []
 
 
-async def test_at_the_end_only_the_flush_that_runs_is_waited_for() -> None:
+async def test_at_the_end_only_an_append_that_runs_is_waited_for() -> None:
     desk = Desk()
     desk.journal.door.clear()
-    recording = asyncio.create_task(desk.buffer.record(1, call()))
-    await settle()
+    desk.buffer.note(1, [call()])
+    await desk.clock.advance(FLUSH_SECONDS_MAX)
     desk.buffer.note(2, [call()])
-    closing = asyncio.create_task(desk.buffer.close())
+    dropping = asyncio.create_task(desk.buffer.drop())
     await settle()
-    assert not closing.done()
+    assert not dropping.done()
     desk.journal.door.set()
-    await asyncio.gather(recording, closing)
+    await dropping
+    await desk.clock.advance(1)
 
     assert await desk.journal.rows() == [1]
 
