@@ -200,6 +200,26 @@ async def test_what_an_earlier_holder_stored_is_taken_over(
     assert len(content["value"]) == 3_000
 
 
+async def test_a_retry_whose_driver_was_killed_does_not_give_what_the_try_before_it_stored(
+    runner: SparkJobRunner, driver: SparkDriver, scene: DatasetScene, tmp_path: Path
+) -> None:
+    query = "SELECT id, repeat('x', 100) AS text FROM range(3000)"
+    first = (await runner.run(order("retried", query=query))).reference
+    assert first is not None
+
+    code = WAITING.replace("range(4)", "range(40000)")
+    asked = order("retried", attempt=2, code=code, arguments={"where": str(tmp_path)})
+    waiting = asyncio.create_task(runner.run(asked))
+    await asyncio.to_thread(until_there, tmp_path / "running")
+    assert driver.pid is not None
+    os.kill(driver.pid, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    second = (await waiting).reference
+    assert second is not None
+    assert second.uri != first.uri
+    assert second.row_count == 40_000
+
+
 async def test_a_job_whose_driver_was_killed_runs_again_and_has_one_result(
     runner: SparkJobRunner, driver: SparkDriver, scene: DatasetScene, tmp_path: Path
 ) -> None:

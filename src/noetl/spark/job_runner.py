@@ -25,7 +25,7 @@ from noetl.results.dataset import DatasetManifest
 from noetl.results.tiers import JSON_MEDIA_TYPE
 from noetl.spark.driver import SparkDriver
 from noetl.spark.object_place import ObjectPlace
-from noetl.spark.work_job import WorkAnswer, WorkJob
+from noetl.spark.work_job import WorkAnswer, WorkJob, result_name
 
 TRIES_MAX = 3
 """Drivers that are lost in the middle of one job, before the job is held to be the reason."""
@@ -62,7 +62,7 @@ class SparkJobRunner:
             try:
                 return await self._once(msgspec.structs.replace(job, tries=tries))
             except SparkDriverLost:
-                if (found := await self._manifest(parse_result_name(job.order.result))) is not None:
+                if (found := await self._manifest(result_name(job.order))) is not None:
                     return WorkAnswer(reference=found)  # it was all but said
                 if not job.order.is_repeatable or tries == TRIES_MAX:
                     raise

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from noetl.domain.naming.result_name import ResultName, parse_result_name
 from noetl.kernel import canonical_json
 from noetl.kernel.errors import RequestInvalid
-from noetl.ports.spark_jobs import SparkInput, SparkOrder, SparkWrite
+from noetl.ports.spark_jobs import SparkInput, SparkWrite
 from noetl.spark import part_task, slot_task
 from noetl.spark.parts import PartSaid, PartsJob, commit, part_of, parts_name
 from noetl.spark.plain_frames import plain_frame
 from noetl.spark.work_code import called
-from noetl.spark.work_job import WorkAnswer, WorkJob
+from noetl.spark.work_job import WorkAnswer, WorkJob, result_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,14 +47,6 @@ def frame_of(session: "SparkSession", given: SparkInput) -> "DataFrame":
         return session.table(given.table)
     reader = session.read.format(given.format or "parquet").options(**given.options)
     return reader.load(given.path)
-
-
-def result_name(order: SparkOrder) -> ResultName:
-    """Of a retry by a rule another: what the try before it made stays what it is."""
-    name = parse_result_name(order.result)
-    if order.attempt == 1:
-        return name
-    return msgspec.structs.replace(name, task=f"{name.task or name.step}.try{order.attempt}")
 
 
 def _answer(session: "SparkSession", job: WorkJob, result: Any) -> WorkAnswer:
