@@ -5,6 +5,9 @@ import io
 import pytest
 
 from noetl.api.route import BODY_BYTES_MAX
+from noetl.kernel.ids import ExecutionId, StageId
+from noetl.kernel.instant import plus
+from noetl.kernel.stage_token import StageGrant, stage_token
 from tests.api.running import Answer, Api
 
 PATH = "/api/internal/objects/noetl/env=dev/one%2525.json"
@@ -60,3 +63,29 @@ async def test_a_large_object_needs_no_small_body(api: Api) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
 async def test_only_workers_are_let_in(api: Api, method: str) -> None:
     assert (await api.call(method, PATH)).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", PATH),
+        ("HEAD", PATH),
+        ("PUT", PATH),
+        ("PUT", f"{PATH}?replace=true"),
+        ("PUT", "/api/internal/objects/noetl/new.json"),
+        ("DELETE", PATH),
+        ("GET", "/api/internal/objects?prefix=noetl/"),
+    ],
+)
+async def test_the_token_of_a_stage_opens_no_object(api: Api, method: str, path: str) -> None:
+    """Slots have the store itself; here are the objects of every execution and tenant."""
+    await call(api, "PUT", data=b"some bytes")
+    until = plus(api.engine.clock.now(), seconds=60)
+    grant = StageGrant(execution_id=ExecutionId("1"), stage_id=StageId("2"), expires_at=until)
+    headers = {"Authorization": f"Bearer {stage_token(api.internal_key, grant)}"}
+    answer = await api.call(method, path, headers=headers, data=b"others")
+    assert answer.status == 403
+    assert method == "HEAD" or answer.body["code"] == "stage_only"
+    assert (await call(api, "GET")).body == "some bytes"
+    listed = await call(api, "GET", "/api/internal/objects?prefix=noetl/")
+    assert [each["key"] for each in listed.body] == [KEY]

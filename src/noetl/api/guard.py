@@ -29,9 +29,8 @@ STAGE_PATHS = (
     "/api/frames/",
     "/api/internal/playbooks/",
     "/api/internal/credentials/",
-    "/api/internal/objects/",
 )
-"""All that the slot of a stage needs."""
+"""All that the slot of a stage needs: its journals are work, and objects it gets from the store."""
 
 
 class Guard:
