@@ -17,25 +17,27 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from benchmarks.measurement import ROOT, Measurement
 from benchmarks.pft_bare import BareRun, BareSetting
+from benchmarks.pft_log import EngineName
 from benchmarks.pft_run import PftRun, PftSetting
 from noetl.servers.postgres import PostgresServer
 
 PUBLIC_ROWS_PER_SECOND = 35.0
 DOMAINS = 5
 FRAME_ROWS_MEAN_MIN = 49.0
+COMMAND_EVENTS_MAX = 20_000
 RUN_SECONDS_MAX = 900
 BUSY_SHARE_MIN = 0.8
 """Of a processor: who uses so much of one is what the others wait for."""
 
-ENGINES: list[Literal["local", "spark"]] = msgspec.convert(
+ENGINES: list[EngineName] = msgspec.convert(
     os.environ.get("BENCH_PFT_ENGINES", "local,spark").split(","),
-    list[Literal["local", "spark"]],
+    list[EngineName],
 )
 Told = TypeVar("Told")
 MDS_COUNT = "import sys; from counts import mds_count; print(mds_count(*map(int, sys.argv[1:])))"
@@ -76,19 +78,17 @@ def _rows_expected(facilities: int, patients: int) -> int:
     return DOMAINS * facilities * patients + int(told.stdout)
 
 
-def _check(run: PftRun, rows: int) -> None:
-    """Nothing missing, nothing twice, and one claim for each frame."""
+def _check(run: PftRun, engine: EngineName, rows: int) -> None:
     found = {
         "wrong counts": run.wrong,
         "rows stored": run.rows - rows,
-        "rows of frames": run.frame_rows - rows,
-        "failed rows": run.failed_rows,
-        "claims more than frames": run.claims - run.frames,
-        "frames handed out again": run.dispatches - run.frames,
+        **run.counts.faults(engine, rows),
     }
     wrong = {name: value for name, value in found.items() if value}
-    if wrong or run.frame_rows / run.frames < FRAME_ROWS_MEAN_MIN:
-        raise AssertionError(f"{wrong}, {run.frame_rows / run.frames:.1f} rows per frame")
+    rows_per_frame, commands = run.counts.rows_per_frame, run.counts.command_events
+    if wrong or rows_per_frame < FRAME_ROWS_MEAN_MIN or commands >= COMMAND_EVENTS_MAX:
+        seen = f"{rows_per_frame:.1f} rows per frame, {commands} command events"
+        raise AssertionError(f"no figure of {engine}: {wrong}, {seen}")
 
 
 def _limited_by(seconds: float, used: dict[str, float]) -> str:
@@ -116,6 +116,7 @@ def _measurement(name: str, run: PftRun, bare: BareRun) -> Measurement:
         "postgres": bare.postgres_cpu_seconds,
         "api": bare.api_cpu_seconds,
     }
+    counts = run.counts
     cpu, bare_cpu = sum(used.values()), sum(bare_used.values())
     return Measurement(
         name=name,
@@ -135,13 +136,13 @@ def _measurement(name: str, run: PftRun, bare: BareRun) -> Measurement:
             **{f"bare_{who}_cpu_ms_per_row": per_row(each) for who, each in bare_used.items()},
             "bare_limited_by": _limited_by(bare.seconds, bare_used),
             "cpu_ratio": round(bare_cpu / cpu, 3),
-            "frames": run.frames,
-            "rows_per_frame": round(run.frame_rows / run.frames, 2),
-            "empty_claims": run.empty_frames,
-            "claims_per_frame": run.claims / run.frames,
-            "events": run.events,
-            "command_events": run.command_events,
-            "spark_frames": run.spark_frames,
+            "frames": counts.frames,
+            "rows_per_frame": round(counts.rows_per_frame, 2),
+            "empty_claims": counts.empty_frames,
+            "claims_per_frame": counts.claims / counts.frames,
+            "events": counts.events,
+            "command_events": counts.command_events,
+            "spark_frames": counts.spark_dispatches,
         },
     )
 
@@ -151,7 +152,7 @@ def _measured(setting: PftSetting, bare: BareSetting, rows: int) -> tuple[PftRun
     before = _in_a_process(BareRun, "pft_bare", bare)
     run = _in_a_process(PftRun, "pft_run", setting)
     after = _in_a_process(BareRun, "pft_bare", bare)
-    _check(run, rows)
+    _check(run, setting.engine, rows)
     for each in (before, after):
         assert each.rows == rows, each
     return run, min(before, after, key=lambda each: each.seconds)
