@@ -25,10 +25,33 @@ async def test_without_a_key_this_machine_is_served(api: Api, host: str) -> None
     assert (await api.call("GET", "/api/executions", headers={"Host": host})).status == 200
 
 
-async def test_a_page_of_another_site_cannot_start_anything(api: Api) -> None:
-    origin = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
-    answer = await api.call("POST", "/api/execute", data=b'{"path":"x"}', headers=origin)
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("https://evil.example", "null", "", "http://", "http://[", "http://localhost:x"),
+        *("http://localhost", "http://localhost:1", "http://127.0.0.1:8082", "localhost:8082"),
+    ],
+)
+async def test_a_page_of_another_site_cannot_start_anything(api: Api, origin: str) -> None:
+    """Nor one that another program of this machine shows: it has another port."""
+    headers = {"Origin": origin, "Host": "localhost:8082", "Content-Type": "text/plain"}
+    answer = await api.call("POST", "/api/execute", data=b'{"path":"x"}', headers=headers)
     assert (answer.status, answer.body["code"]) == (403, "host_refused")
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://localhost:8082", "localhost:8082"),
+        ("http://LOCALHOST:8082", "localhost:8082"),
+        ("http://[::1]:8082", "[::1]:8082"),
+        ("http://localhost", "localhost:80"),
+        ("https://localhost", "localhost"),
+    ],
+)
+async def test_a_page_of_this_server_is_served(api: Api, origin: str, host: str) -> None:
+    headers = {"Origin": origin, "Host": host}
+    assert (await api.call("GET", "/api/executions", headers=headers)).status == 200
 
 
 async def test_with_a_key_everybody_gives_it(settings: Settings) -> None:

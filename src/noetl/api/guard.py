@@ -32,6 +32,8 @@ STAGE_PATHS = (
 )
 """All that the slot of a stage needs: its journals are work, and objects it gets from the store."""
 
+_USUAL_PORTS = {"http": 80, "https": 443}
+
 
 class Guard:
     """Before every route, also before those that are not there."""
@@ -99,16 +101,16 @@ class Guard:
                 "key_missing",
                 "give the key: Authorization: Bearer <NOETL_API_KEY>, or X-API-Key",
             )
-        # A page in a browser can send requests here, under a name of its own or under ours.
-        origin = request.headers.get("origin")
-        if not is_loopback(_host_of(request.headers.get("host", ""))) or (
-            origin is not None and not is_loopback(urlsplit(origin).hostname or "")
-        ):
+        # A page in a browser can send requests here, under a name of its own or under ours; what
+        # another program of this machine shows is as foreign as a page from elsewhere.
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        is_ours = origin is None or _is_of(origin, host)
+        if not is_ours or not is_loopback(_host_of(host)):
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "host_refused",
-                "without a key only this machine is served, by a name such as localhost;"
-                " set NOETL_API_KEY to serve others",
+                "without a key only this machine is served, by a name such as localhost, and of"
+                " pages only its own; set NOETL_API_KEY to serve others",
             )
 
 
@@ -131,6 +133,18 @@ def _host_of(header: str) -> str:
         return urlsplit(f"//{header}").hostname or ""
     except ValueError:
         return ""
+
+
+def _is_of(origin: str, host: str) -> bool:
+    """Whether a page comes from where it asks: the same host and the same port."""
+    try:
+        page = urlsplit(origin)
+        asked = urlsplit(f"{page.scheme}://{host}")
+        usual = _USUAL_PORTS.get(page.scheme)
+        at, wanted = page.port or usual, asked.port or usual
+    except ValueError:
+        return False
+    return at is not None and (page.hostname, at) == (asked.hostname, wanted)
 
 
 def _key_of(request: Request) -> str:
