@@ -37,10 +37,17 @@ class ClaimLocality(
 
     @property
     def place(self) -> Locality | None:
-        """What distances are measured from."""
-        zone, node = self.prefer_zone or self.zone, self.prefer_node or self.node
-        found = Locality(self.region, zone, self.cluster, node)
+        """Where the worker is."""
+        found = Locality(self.region, self.zone, self.cluster, self.node)
         return None if found == Locality() else found
+
+    @property
+    def preferred(self) -> Locality | None:
+        """What distances are measured from; None: from where the worker is."""
+        if self.prefer_zone is None and self.prefer_node is None:
+            return None
+        zone, node = self.prefer_zone or self.zone, self.prefer_node or self.node
+        return Locality(self.region, zone, self.cluster, node)
 
 
 class FrameAsk(

@@ -21,8 +21,7 @@ NextAction = Literal["continue", "wait", "stop"]
 HOLDERS_MAX = 1_000
 """No work is handed out more often than this between two retries by a person."""
 
-FrameQuestion = tuple[str, str]
-"""A worker's own count of its questions for frames: `worker_slot_id`, `frame_index`."""
+FrameQuestion = tuple[str, str]  # a worker's own count: `worker_slot_id`, `frame_index`
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -276,6 +275,7 @@ class WorkerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     serves: StageServed | None = None  # None: whatever there is to do
     lease_seconds: float | None = None  # of its frames; None: as the stage, or the server, says
     locality: Locality | None = None  # where it is; None: nobody says
+    near: Locality | None = None  # where it wants rows from; None: from where it is
     distance_max: Distance = "any"  # rows that lie farther away are not for it
 
 

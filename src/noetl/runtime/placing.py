@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from noetl.domain.events.values import ResultReference
-from noetl.domain.naming.distance import distance, is_within
+from noetl.domain.naming.distance import Distance, distance, is_within
 from noetl.domain.naming.locator import Locality, WorkerLocatorParts, worker_locator
 from noetl.domain.naming.result_name import parse_result_name
 from noetl.domain.work import WorkerIdentity
@@ -55,13 +55,21 @@ def told_of(scope: Scope, worker: WorkerIdentity, source: Locality | None = None
     return Beside(meta, {LOCALITY: msgspec.to_builtins(place), "worker_locator": locator})
 
 
+def reached_by(worker: WorkerIdentity, source: Locality) -> Distance:
+    """How far the rows are from where it wants them; that is where it is, if it does not say."""
+    return distance(worker.near or worker.locality or Locality(), source)
+
+
 def _placement(worker: WorkerIdentity, source: Locality) -> dict[str, Any]:
-    reached = distance(worker.locality or Locality(), source)
-    return {
+    reached = reached_by(worker, source)
+    told: dict[str, Any] = {
         "distance": reached,
         "max_distance": worker.distance_max,
         "within_max_distance": is_within(reached, worker.distance_max),
     }
+    if worker.near is not None:
+        told["measured_from"] = msgspec.to_builtins(worker.near)
+    return told
 
 
 def place_in(annotations: Mapping[str, Any]) -> Locality | None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from noetl.domain.naming.distance import Distance, distance, is_within
+from noetl.domain.naming.distance import Distance, is_within
 from noetl.domain.naming.locator import Locality
 from noetl.domain.playbook.needs import Kinds
 from noetl.domain.work import Work, WorkerIdentity
 from noetl.kernel.ids import StageId
 from noetl.kernel.instant import Instant, plus
+from noetl.runtime.placing import reached_by
 
 AWAY_SECONDS = 5.0
 """A worker that asks again and again, instead of waiting, is quicker than this."""
@@ -73,7 +74,7 @@ class Seat:
         """How far it is from the rows of a frame; None: nobody knows where they are."""
         serves = self.worker.serves
         known = source if serves is None or serves.source is None else serves.source
-        return None if known is None else distance(self.worker.locality or Locality(), known)
+        return None if known is None else reached_by(self.worker, known)
 
     def is_near_enough(self, source: Locality | None) -> bool:
         reached = self.distance(source)

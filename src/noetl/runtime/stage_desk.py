@@ -231,6 +231,7 @@ def _worker(
         serves=served,
         lease_seconds=ask.lease_seconds,
         locality=ask.locality.place,
+        near=ask.locality.preferred,
         distance_max=ask.locality.max_distance,
     )
 

@@ -114,6 +114,22 @@ async def test_where_a_worker_is_stands_beside_what_it_was_given(api: Api, anna:
     assert (row["frame_id"], row["command_id"]) == (frame["frame_id"], "caller/1")
 
 
+async def test_rows_wanted_from_elsewhere_do_not_move_the_worker(api: Api, anna: Foreign) -> None:
+    execution = await start(api)
+    stage = await stage_of(api, execution)
+    wants = {**PLACE, "prefer_zone": "eu-b", "max_distance": "zone"}
+    assert len(await anna.claim(stage, locality=wants, cursor=HERE)) == 1
+
+    (given,) = await recorded(api, execution, "frame.dispatched")
+    assert given.annotations["locality"] == PLACE
+    assert given.envelope.meta["placement"] == {
+        "distance": "zone",
+        "max_distance": "zone",
+        "within_max_distance": True,
+        "measured_from": {**PLACE, "zone": "eu-b"},
+    }
+
+
 async def test_a_place_with_an_unknown_word_is_refused(api: Api, anna: Foreign) -> None:
     stage = await stage_of(api, await start(api))
     for wrong in ({"max_distance": "moon"}, {"planet": "earth"}):
