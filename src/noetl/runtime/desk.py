@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
@@ -35,6 +34,7 @@ from noetl.pipeline.payloads import MEDIA_TYPE, as_reference
 from noetl.runtime import reports
 from noetl.runtime.control import cancel_tree
 from noetl.runtime.coordinator import Coordinator
+from noetl.runtime.desk_answers import ReportAnswers, ReportKey
 from noetl.runtime.log_lines import about
 from noetl.runtime.recovery import void_leases
 from noetl.runtime.report_names import count_called, count_reported
@@ -45,7 +45,6 @@ from noetl.runtime.starting import Starter, StartRequest
 from noetl.runtime.turn import Turn
 
 _LOG = logging.getLogger(__name__)
-REMEMBERED_MAX = 1_000
 OBJECTS_INLINE_MAX = 20
 """Object changes of one frame that are events of their own; more of them are a payload."""
 
@@ -54,7 +53,7 @@ class CoordinatorDesk:
     def __init__(self, coordinator: Coordinator, starter: Starter) -> None:
         self._coordinator = coordinator
         self._starter = starter
-        self._reported: OrderedDict[tuple[str, int], Reported] = OrderedDict()
+        self._answers = ReportAnswers()
 
     async def register(self, worker: WorkerIdentity) -> None:
         """A worker under a new boot has lost what its earlier one held."""
@@ -151,9 +150,13 @@ class CoordinatorDesk:
 
     async def report(self, report: Report) -> Reported:
         key = _key_of(report)
-        if key in self._reported:  # the answer was lost on its way, and the work in it with it
-            known = await self._fresh(self._reported[key].next_work, report.worker_id)
-            return Reported(duplicate=True, next_work=tuple(known))
+        first = await self._answers.known(key)
+        if first is None:
+            return await self._answers.made(key, lambda: self._answered(report))
+        known = await self._fresh(first.next_work, report.worker_id)
+        return Reported(duplicate=True, next_work=tuple(known))
+
+    async def _answered(self, report: Report) -> Reported:
         seat = self._coordinator.seats.find(report.worker_id)
         with (
             self._fencing(report),
@@ -162,11 +165,7 @@ class CoordinatorDesk:
             await self._record(report)
         count_reported(self._coordinator.held.results.counts, report)
         brought = [] if seat is None else await self._fresh(seat.collect(), report.worker_id)
-        answer = Reported(next_work=tuple(brought))
-        self._reported[key] = answer
-        if len(self._reported) > REMEMBERED_MAX:
-            self._reported.popitem(last=False)
-        return answer
+        return Reported(next_work=tuple(brought))
 
     @contextmanager
     def _fencing(self, said: Heartbeat | FrameStart | Report) -> Iterator[None]:
@@ -294,7 +293,7 @@ def _believed(work: Work) -> float:
     return work.lease_seconds * reports.RENEWED_BELOW
 
 
-def _key_of(report: Report) -> tuple[str, int]:
+def _key_of(report: Report) -> ReportKey:
     if isinstance(report, CommandReport):
         return report.command_id, report.claim
     return report.frame_id, report.attempt

@@ -60,7 +60,7 @@ async def test_a_report_handled_twice_issues_the_next_step_once(scene: Scene) ->
     scene.rebuild()
     after_a_restart = await said_to(scene.report(report))
 
-    assert sorted(at_once) == ["lost", "lost", "recorded"]
+    assert sorted(at_once) == ["duplicate", "duplicate", "recorded"]
     assert (later, after_a_restart) == ("duplicate", "lost")
     events = await scene.events(execution)
     assert types(events).count("command.completed") == types(events).count("call.done") == 1

@@ -47,6 +47,37 @@ async def test_a_report_brings_the_next_work(scene: Scene) -> None:
     assert [next_work.step for next_work in answer.next_work] == ["second"]
 
 
+async def test_a_report_that_comes_again_while_the_first_is_recorded_gets_its_answer(
+    scene: Scene, log: ObedientLog
+) -> None:
+    await scene.start(CHAIN)
+    work = await scene.claim_one()
+    log.hold()
+    first, again = (asyncio.create_task(scene.desk.report(ended(work, WORKER))) for _ in range(2))
+    await settle()
+    log.let_go()
+
+    assert not (await first).duplicate
+    assert (await again).duplicate
+    assert [next_work.step for next_work in (await again).next_work] == ["second"]
+
+
+async def test_a_report_that_comes_again_is_recorded_when_the_first_could_not_be(
+    scene: Scene, log: ObedientLog
+) -> None:
+    await scene.start(CHAIN)
+    work = await scene.claim_one()
+    log.hold()
+    log.failures = [LogUnavailable("away")]
+    first, again = (asyncio.create_task(scene.desk.report(ended(work, WORKER))) for _ in range(2))
+    await settle()
+    log.let_go()
+
+    with pytest.raises(LogUnavailable):
+        await first
+    assert [next_work.step for next_work in (await again).next_work] == ["second"]
+
+
 async def test_a_report_that_could_not_be_recorded_frees_its_slot_once(
     scene: Scene, log: ObedientLog
 ) -> None:
