@@ -2,8 +2,9 @@
 
 import argparse
 import asyncio
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from benchmarks import (
     append,
@@ -19,7 +20,7 @@ from benchmarks import (
     stages,
     tiers,
 )
-from benchmarks.measurement import Measurement, commit_name
+from benchmarks.measurement import Measurement, NoFigure, commit_name
 
 Benchmark = Callable[[], AsyncIterator[Measurement]]
 
@@ -39,17 +40,30 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 
 
-async def run(only: str) -> int:
-    chosen = {name: work for name, work in BENCHMARKS.items() if name.startswith(only)}
+ON_REQUEST = pft.ON_REQUEST
+"""They run when `--only` is their whole name."""
+
+
+async def run(only: str, benchmarks: Mapping[str, Benchmark] = BENCHMARKS) -> int:
+    """One that has no figure says why; the others are measured all the same."""
+    chosen = {
+        name: work
+        for name, work in benchmarks.items()
+        if name == only or (name.startswith(only) and name not in ON_REQUEST)
+    }
     if not chosen:
-        print(f"no benchmark starts with {only!r}; there are:", *BENCHMARKS, file=sys.stderr)
+        print(f"no benchmark starts with {only!r}; there are:", *benchmarks, file=sys.stderr)
         return 2
-    commit = commit_name()
+    commit, code = commit_name(), 0
     for name, work in chosen.items():
         print(f"measuring {name} …", file=sys.stderr)
-        async for measurement in work():
-            print(measurement.line(commit), flush=True)
-    return 0
+        try:
+            async for measurement in work():
+                print(measurement.line(commit), flush=True)
+        except (NoFigure, AssertionError, subprocess.SubprocessError) as error:
+            print(f"no figure of {name}: {error}", file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 
 
+class NoFigure(Exception):
+    """What was run is not what should be measured, or took too long: the others go on."""
+
+
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """`ratio` is value / limit: for rates 1 is the limit, for sizes and times lower is better.
 

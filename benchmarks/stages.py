@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from benchmarks.measurement import ROOT, Measurement
+from benchmarks.measurement import ROOT, Measurement, NoFigure
 from benchmarks.stage_limits import PlainSpark, requests
 from benchmarks.stage_runs import AT_ONCE, Run
 
@@ -37,7 +37,7 @@ def _in_a_process(kind: type[Told], module: str, *arguments: str | int) -> Told:
     try:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise SystemExit(f"{' '.join(command[2:])} has not ended within {limit:g} s") from None
+        raise NoFigure(f"{' '.join(command[2:])} has not ended within {limit:g} s") from None
     return msgspec.json.decode(done.stdout, type=kind)
 
 
