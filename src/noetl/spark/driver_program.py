@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, get_ident
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
@@ -47,13 +47,42 @@ class Running:
     def __init__(self) -> None:
         self.is_cancelled = False
         self.ended = Event()
-        self.code: Thread | None = None  # which runs code of a playbook
+        self._code_in: int | None = None  # the thread that is inside code of a playbook
+        self._stopping = Lock()
+
+    @property
+    def is_in_code(self) -> bool:
+        return self._code_in is not None
+
+    def called(self, code: Callable[[], Answer]) -> Answer | None:
+        """None when it was stopped. Once this has returned, nothing is raised in its thread."""
+        answer = None
+        try:
+            self._code_in = get_ident()
+            answer = code()
+        except JobStopped:
+            pass
+        finally:
+            self._code_in = None  # Python looks for such errors at calls: none is before this line
+            try:
+                with self._stopping:  # a stop that saw the code run has raised its error by now,
+                    raise_in(get_ident(), None)  # which was for the code
+            except JobStopped:
+                pass
+        return answer
 
     def stop(self) -> None:
         """Code sees it with its next line: what Spark cancels is not all that it does."""
-        if self.code is not None and self.code.ident is not None and not self.ended.is_set():
-            ident = ctypes.c_ulong(self.code.ident)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(JobStopped))
+        with self._stopping:
+            thread = self._code_in
+            if thread is not None:
+                raise_in(thread, JobStopped)
+
+
+def raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """With None, what was to be raised and was not yet is forgotten."""
+    given = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)
 
 
 class DriverProgram:
@@ -97,8 +126,7 @@ class DriverProgram:
                 Thread(target=self._run, args=(job, running), daemon=True).start()
             case messages.StartWork(job=work):
                 running = self._running[work.tag] = Running()
-                running.code = Thread(target=self._work, args=(work, running), daemon=True)
-                running.code.start()
+                Thread(target=self._work, args=(work, running), daemon=True).start()
             case messages.CancelJob():
                 if request.tag in self._running:
                     self._running[request.tag].is_cancelled = True
@@ -144,15 +172,12 @@ class DriverProgram:
         return messages.JobDone(tag_of_job=job.tag, summaries=run_slots(self._session, job))
 
     def _work(self, job: WorkJob, running: Running) -> None:
-        try:
-            reply = answer_of(
-                lambda: self._worked(job), lambda error: self._failed(job.tag, running, error)
-            )
-        except JobStopped:
-            reply = messages.JobFailed(
-                tag_of_job=job.tag, reason="it was stopped", is_cancelled=True
-            )
-        self._over(job.tag, running, reply)
+        reply = answer_of(
+            lambda: running.called(lambda: self._worked(job)),
+            lambda error: self._failed(job.tag, running, error),
+        )
+        stopped = messages.JobFailed(tag_of_job=job.tag, reason="it was stopped", is_cancelled=True)
+        self._over(job.tag, running, stopped if reply is None else reply)
 
     def _worked(self, job: WorkJob) -> messages.Reply:
         assert self._session is not None, "a session is opened before jobs are sent"
