@@ -129,7 +129,7 @@ class StageDesk:
 
     async def _still_lent(self, frame_id: FrameId, ask: FrameAsk) -> LentFrame:
         """By the log, so that a server that was started anew knows it, too."""
-        held = await self._held(frame_id, ask.worker_id, None)
+        held = await self._held(frame_id, ask.worker_id)
         stage = held.running.state.stages.get(held.row.stage_id)
         policy = {} if stage is None else stage.frame_policy
         usual = self.coordinator.held.terms.lease_seconds
@@ -139,7 +139,7 @@ class StageDesk:
         return _lent(held, work)
 
     async def heartbeat(self, frame_id: FrameId, beat: FrameBeat) -> FrameKept:
-        held = await self._held(frame_id, beat.worker_id, beat.attempt)
+        held = await self._held_by(frame_id, beat)
         said = Heartbeat(
             execution_id=held.running.execution_id,
             worker_id=beat.worker_id,
@@ -155,7 +155,7 @@ class StageDesk:
         return FrameKept(lease_until=answer.lease_until, next_action=answer.next_action)
 
     async def commit(self, frame_id: FrameId, commit: FrameCommit) -> FrameDone:
-        held = await self._held(frame_id, commit.worker_id, commit.attempt)
+        held = await self._held_by(frame_id, commit)
         running, stage_id = held.running, held.row.stage_id
         report = await report_of(held.row, running, commit, self.results)
         try:
@@ -172,14 +172,22 @@ class StageDesk:
                 frames += await self.claim(stage_id, ask)
         return FrameDone(ok=True, next_action=_next_action(running, stage_id), frames=tuple(frames))
 
-    async def _held(self, frame_id: FrameId, worker: WorkerId, attempt: int | None) -> Held:
+    async def _held_by(self, frame_id: FrameId, said: FrameBeat | FrameCommit) -> Held:
+        """Two processes can go by one name: a frame that went out again is told by its attempt."""
+        held = await self._held(frame_id, said.worker_id)
+        attempts = held.row.attempts
+        if said.attempt is None and attempts > 1:
+            raise _not_yours(held.row, f"went out {attempts} times; say `attempt` as its claim did")
+        if said.attempt not in (None, attempts):
+            raise _not_yours(held.row, f"is at attempt {attempts}, not {said.attempt}")
+        return held
+
+    async def _held(self, frame_id: FrameId, worker: WorkerId) -> Held:
         """Raises FrameAlreadyTerminal, FrameOwnerMismatch, FrameNotFound."""
         held = await self.frame(frame_id)
         if held.row.worker_id != worker:
             holder = held.row.worker_id or "nobody"
             raise _not_yours(held.row, f"is held by {holder}, not by {worker}")
-        if attempt is not None and attempt != held.row.attempts:
-            raise _not_yours(held.row, f"is at attempt {held.row.attempts}, not {attempt}")
         return held
 
     async def _lost(self, frame_id: FrameId, lost: ClaimLost) -> ClaimLost:

@@ -52,9 +52,11 @@ class Foreign:
         return frames
 
     async def beat(self, frame: dict[str, Any], **body: Any) -> Answer:
+        body = {"attempt": frame.get("attempt"), **body}
         return await self.post(f"/api/frames/{frame['frame_id']}/heartbeat", **body)
 
     async def commit(self, frame: dict[str, Any], **body: Any) -> Answer:
+        body = {"attempt": frame.get("attempt"), **body}
         return await self.post(f"/api/frames/{frame['frame_id']}/commit", **body)
 
     async def square(self, frame: dict[str, Any], **body: Any) -> Answer:

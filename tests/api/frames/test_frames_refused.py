@@ -36,6 +36,28 @@ async def test_a_late_commit_is_refused_while_another_holds_the_frame_and_after_
     assert (await api.ended(execution))["result"]["results"] == [0, 1]
 
 
+async def test_of_two_processes_by_one_name_the_one_before_says_nothing_for_the_other(
+    api: Api, anna: Foreign
+) -> None:
+    execution = await start(api, lease=1, count=2)
+    stage = await stage_of(api, execution)
+    (lost,) = await anna.claim(stage)
+    (taken,) = await anna.claim(stage, wait_seconds=20, lease_seconds=60)
+    assert (taken["frame_id"], taken["attempt"]) == (lost["frame_id"], 2)
+
+    for answer in (await anna.square(lost, attempt=None), await anna.beat(lost, attempt=None)):
+        assert (answer.status, answer.body["code"]) == (409, "frame_owner_mismatch")
+        assert "say `attempt`" in answer.body["detail"]
+    assert "is at attempt 2, not 1" in (await anna.square(lost)).body["detail"]
+    assert (await anna.square(taken)).body["ok"] is True
+
+
+async def test_a_frame_that_went_out_once_needs_no_attempt(api: Api, anna: Foreign) -> None:
+    (frame,) = await anna.claim(await stage_of(api, await start(api)))
+    assert (await anna.beat(frame, attempt=None)).status == 200
+    assert (await anna.square(frame, attempt=None)).status == 200
+
+
 async def test_a_frame_ends_once(api: Api, anna: Foreign) -> None:
     execution = await start(api)
     (frame,) = await anna.claim(await stage_of(api, execution))
