@@ -52,7 +52,14 @@ CLOSE_GRACE_SECONDS = 10.0
 """Slots leave by themselves. Those that have not by then work on what nobody wants."""
 
 _LOG = logging.getLogger(__name__)
-_ENDINGS = (PlaybookCompleted, PlaybookFailed, ExecutionCancelled)
+
+
+class _Grace(NamedTuple):
+    """How long a job may go on, and how much longer when none of its slots is at the desk: it
+    ends by itself then, and to stop it costs its engine more."""
+
+    seconds: float
+    seconds_unserved: float = CLOSE_GRACE_SECONDS
 
 
 class _Found(NamedTuple):
@@ -108,8 +115,10 @@ class StageSlots:
                     self._aside(self._take_up(execution))
                 case ExecutionPaused():  # running frames commit, then their slots leave
                     self._dismiss_all(execution, None)
-                case event if isinstance(event, _ENDINGS):
-                    self._dismiss_all(execution, CANCEL_GRACE_SECONDS)
+                case ExecutionCancelled():  # also slots that are yet to come are to stay away
+                    self._dismiss_all(execution, _Grace(CANCEL_GRACE_SECONDS, 0.0))
+                case PlaybookCompleted() | PlaybookFailed():
+                    self._dismiss_all(execution, _Grace(CANCEL_GRACE_SECONDS))
 
     def _hear_of_stage(self, execution: ExecutionId, stage_id: StageId, event: object) -> None:
         match event:
@@ -120,24 +129,23 @@ class StageSlots:
                 if seat is not None and seat.worker.serves is not None:
                     self._is_moving.add(stage_id)
             case StageClosed():
-                self._dismiss(stage_id, CLOSE_GRACE_SECONDS)
+                self._dismiss(stage_id, _Grace(CLOSE_GRACE_SECONDS))
 
-    def _dismiss_all(self, execution: ExecutionId, grace_seconds: float | None) -> None:
+    def _dismiss_all(self, execution: ExecutionId, grace: _Grace | None) -> None:
         for stage_id in self._stages_of.get(execution, ()):
-            self._dismiss(stage_id, grace_seconds)
+            self._dismiss(stage_id, grace)
 
-    def _dismiss(self, stage_id: StageId, grace_seconds: float | None) -> None:
+    def _dismiss(self, stage_id: StageId, grace: _Grace | None) -> None:
         """Slots leave by themselves when they hear that nothing is left to do."""
         self._coordinator.seats.dismiss(stage_id)
-        if grace_seconds is not None and stage_id in self._serving:
-            self._aside(self._withdraw_late(stage_id, grace_seconds))
+        if grace is not None and stage_id in self._serving:
+            self._aside(self._withdraw_late(stage_id, grace))
 
-    async def _withdraw_late(self, stage_id: StageId, grace_seconds: float) -> None:
-        """A job whose slots have all left ends by itself; to stop it costs its engine more."""
+    async def _withdraw_late(self, stage_id: StageId, grace: _Grace) -> None:
         job, clock = self._jobs.get(stage_id), self._coordinator.held.clock
-        await clock.sleep(grace_seconds)
+        await clock.sleep(grace.seconds)
         if not self._coordinator.seats.is_served(stage_id):
-            await clock.sleep(CLOSE_GRACE_SECONDS)
+            await clock.sleep(grace.seconds_unserved)
         if job is not None and self._jobs.get(stage_id) is job:
             with suppress(NoETLError):  # its driver is gone, and the job with it
                 await self._source.withdraw(job)

@@ -166,18 +166,42 @@ def test_few_rows_ask_for_few_slots(rows: int, slots: int) -> None:
 
 
 @pytest.mark.parametrize(("has_left", "withdrawn"), [(True, []), (False, ["t"])])
-async def test_a_job_is_stopped_only_when_its_slots_do_not_leave(
+async def test_the_job_of_a_closed_stage_is_stopped_only_when_its_slots_do_not_leave(
     stage: Stage, has_left: bool, withdrawn: list[str]
 ) -> None:
-    execution = await stage.start(ASKED)
-    await stage.scene.desk.register(stage.slot())
-    await stage.scene.cancel(execution)
+    await stage.start(ASKED)
+    (work,) = await stage.scene.claim(1, stage.slot())
+    await stage.scene.report(ended(work, stage.slot()))
     if has_left:
         await stage.scene.desk.deregister(stage.slot())
     await stage.scene.clock.advance(CANCEL_GRACE_SECONDS)
     assert stage.source.withdrawn == withdrawn
     await stage.scene.clock.advance(CLOSE_GRACE_SECONDS)
     assert set(stage.source.withdrawn) == {"t"}
+
+
+@pytest.mark.parametrize("has_come", [True, False])
+async def test_the_job_of_a_cancelled_stage_is_stopped_also_when_its_slots_are_yet_to_come(
+    stage: Stage, has_come: bool
+) -> None:
+    execution = await stage.start(ASKED)
+    if has_come:
+        await stage.scene.desk.register(stage.slot())
+    await stage.scene.cancel(execution)
+    await stage.scene.clock.advance(CANCEL_GRACE_SECONDS - 0.1)
+    assert stage.source.withdrawn == []
+    await stage.scene.clock.advance(0.1)
+    assert stage.source.withdrawn == ["t"]
+
+
+async def test_the_job_of_a_cancelled_stage_that_ended_by_itself_is_left_alone(
+    stage: Stage,
+) -> None:
+    execution = await stage.start(ASKED)
+    await stage.scene.cancel(execution)
+    stage.source.end(-1)
+    await stage.scene.clock.advance(CANCEL_GRACE_SECONDS + CLOSE_GRACE_SECONDS)
+    assert stage.source.withdrawn == []
 
 
 async def test_slots_of_a_process_that_stops_are_told_to_end_with_the_rows_that_run(
