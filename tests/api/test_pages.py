@@ -24,6 +24,7 @@ async def test_a_page_allows_no_script_but_its_own(api: Api, path: str) -> None:
     async with api.session.get(path) as answer:
         page, policy = await answer.text(), answer.headers["Content-Security-Policy"]
         assert (answer.status, answer.content_type) == (200, "text/html")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy

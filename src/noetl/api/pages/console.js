@@ -53,6 +53,7 @@ function list([executions, catalogue]) {
 
 function actions(shown) {
   const act = (name, body) => async () => {
+    if (name === "cancel" && !confirm(`Cancel ${shown.path}, execution ${shown.execution_id}? What runs is stopped.`)) return;
     try {
       await ask(`/api/executions/${shown.execution_id}/${name}`, body || {});
     } catch (error) {
@@ -65,8 +66,16 @@ function actions(shown) {
   return make("div", { class: "row" }, (names[shown.status] || []).map((name) => make("button", { onclick: act(name) }, name)));
 }
 
-const askForOne = (id) => Promise.all([
-  ask(`/api/executions/${id}?page_size=${EVENTS_SHOWN}`), ask(`/api/executions/${id}/explain`)]);
+async function askForOne(place) {
+  const id = encodeURIComponent(place);
+  const [shown, why] = await Promise.all([
+    ask(`/api/executions/${id}?include_events=false&page_size=${EVENTS_SHOWN}`), ask(`/api/executions/${id}/explain`)]);
+  // The last page may be a short one: with the one before it there are enough.
+  const last = shown.pagination.total_pages;
+  const pages = await Promise.all([last - 1, last].filter((page) => page > 0).map(
+    (page) => ask(`/api/executions/${id}/events?page=${page}&page_size=${EVENTS_SHOWN}`)));
+  return [{ ...shown, events: pages.flatMap((page) => page.events).slice(-EVENTS_SHOWN) }, why];
+}
 
 function one(id, [shown, why]) {
   const loops = shown.loop_progress.map((loop) => [loop.step, loop.mode || "", make("td", {}, bar(loop)), rowsOf(loop)]);
@@ -84,7 +93,7 @@ function one(id, [shown, why]) {
     ...(shown.result == null ? [] : [make("h2", {}, "Result"), make("pre", {}, JSON.stringify(shown.result, null, 2))]),
     make("h2", {}, "Events"),
     table(["#", "time (UTC)", "event", "step"], events),
-    total > events.length ? make("p", { class: "note" }, `the first ${events.length} of ${total}; all: noetl executions events ${id} --all`) : null];
+    total > events.length ? make("p", { class: "note" }, `the newest ${events.length} of ${total}; all: noetl executions events ${id} --all`) : null];
 }
 
 function form(path) {
@@ -105,14 +114,24 @@ function form(path) {
       make("p", { class: "row" }, make("button", {}, "run")))];
 }
 
+function placeOf(hash) {
+  try {
+    return decodeURIComponent(hash);
+  } catch {
+    return hash; // a % that means nothing: the server says that there is no such thing
+  }
+}
+
 async function draw() {
   clearTimeout(timer);
   const mine = ++turn;
-  const place = decodeURIComponent(location.hash.slice(1));
+  const place = placeOf(location.hash.slice(1));
+  const isForm = place.startsWith("run/");
+  let isSettled = isForm; // nothing changes any more, unless somebody asks for it here
   try {
-    const isForm = place.startsWith("run/");
     const told = isForm ? null : place ? await askForOne(place) : await askForList();
     if (mine !== turn) return;
+    isSettled = isForm || (place !== "" && !OPEN.includes(told[0].status));
     trouble.textContent = "";
     const seen = JSON.stringify([place, told]);
     if (seen !== known) {
@@ -129,7 +148,7 @@ async function draw() {
       return;
     }
   }
-  if (!place.startsWith("run/")) timer = setTimeout(() => (document.hidden ? wait() : draw()), REFRESH_MILLISECONDS);
+  if (!isSettled) timer = setTimeout(() => (document.hidden ? wait() : draw()), REFRESH_MILLISECONDS);
 }
 
 function wait() {

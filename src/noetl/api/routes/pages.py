@@ -48,7 +48,11 @@ def page(name: str, title: str, version: str) -> Page:
 
 
 def _answer(made: Page) -> Response:
-    headers = {"Content-Security-Policy": made.policy, "Cache-Control": "no-cache"}
+    headers = {
+        "Content-Security-Policy": made.policy,
+        "Cache-Control": "no-cache",
+        "X-Content-Type-Options": "nosniff",
+    }
     return Response(made.text, media_type="text/html", headers=headers)
 
 
