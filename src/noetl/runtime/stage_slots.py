@@ -82,7 +82,7 @@ class StageSlots:
         self._coordinator = coordinator
         self._source = source
         self._slots = slots
-        self._serving: dict[StageId, asyncio.Task[None]] = {}
+        self._serving: dict[StageId, asyncio.Task[bool]] = {}
         self._stages_of: dict[ExecutionId, set[StageId]] = {}
         self._jobs: dict[StageId, EngineJob] = {}
         self._is_moving: set[StageId] = set()  # slots have brought a frame since the last job
@@ -175,18 +175,14 @@ class StageSlots:
         task = asyncio.create_task(self._serve(execution, stage_id))
         self._serving[stage_id] = task
         self._stages_of.setdefault(execution, set()).add(stage_id)
-        task.add_done_callback(lambda _: self._served(execution, stage_id))
+        task.add_done_callback(lambda task: self._served(execution, stage_id, task))
         task.add_done_callback(_tell)
 
-    def _served(self, execution: ExecutionId, stage_id: StageId) -> None:
+    def _served(
+        self, execution: ExecutionId, stage_id: StageId, task: "asyncio.Task[bool]"
+    ) -> None:
         """Nobody provides for the stage now, so nobody waits for slots, unless it is paused: then
         they come with its resumption."""
-        running = self._coordinator.running.get(execution)
-        state = None if running is None else running.state
-        if state and stage_id in state.stages and state.execution.status == "RUNNING":
-            self._leave_to_all(stage_id)
-        else:
-            self._coordinator.seats.left_to_all.discard(stage_id)
         self._serving.pop(stage_id, None)
         self._jobs.pop(stage_id, None)
         self._is_moving.discard(stage_id)
@@ -195,13 +191,21 @@ class StageSlots:
         stages.discard(stage_id)
         if not stages:
             self._stages_of.pop(execution, None)
+        running = self._coordinator.running.get(execution)
+        if running is None or not _hands_out(running.state, stage_id):
+            self._coordinator.seats.left_to_all.discard(stage_id)
+        elif not task.cancelled() and task.exception() is None and task.result():
+            self._begin(execution, stage_id)  # it was resumed after the last look
+        else:
+            self._leave_to_all(stage_id)
 
-    async def _serve(self, execution: ExecutionId, stage_id: StageId) -> None:
+    async def _serve(self, execution: ExecutionId, stage_id: StageId) -> bool:
+        """Until the stage hands out nothing any more. False: its slots are waited for no more."""
         lost = 0
         while lost < LOST_MAX:
             found = await self._find(execution, stage_id)
             if found is None:
-                return
+                return True
             await self._withdraw_earlier(found.work)
             loss = await self._provide(execution, found)
             released = self._coordinator.seats.release(stage_id)
@@ -209,7 +213,7 @@ class StageSlots:
                 lost = 0
                 continue
             if await self._find(execution, stage_id) is None:
-                return  # nobody wants them any more
+                return True  # nobody wants them any more
             lost = 1 if stage_id in self._is_moving else lost + 1
             told = about(execution_id=execution, stage_id=stage_id, lost=lost)
             if loss.is_job:
@@ -226,6 +230,7 @@ class StageSlots:
             self._coordinator.feed()
             await self._coordinator.held.clock.sleep(PAUSE_SECONDS * lost)
         _LOG.warning("local workers go on with the stage", extra=about(stage_id=stage_id))
+        return False
 
     def _leave_to_all(self, stage_id: StageId) -> None:
         self._coordinator.seats.left_to_all.add(stage_id)
@@ -273,13 +278,7 @@ class StageSlots:
 
     async def _announce(self, execution: ExecutionId, stage_id: StageId, job: EngineJob) -> None:
         """Raises StageOver: an engine takes seconds to start, and the stage may be over by then."""
-        event = StageEngine(
-            engine=job.engine,
-            session_id=job.session_id,
-            tag=job.tag,
-            slots=job.slots,
-            ui_url=job.ui_url,
-        )
+        event = msgspec.convert(job, StageEngine, from_attributes=True)
         self._jobs[stage_id] = job
 
         def wish(turn: Turn) -> None:
@@ -295,6 +294,6 @@ def _hands_out(state: ExecutionState, stage_id: StageId) -> bool:
     return stage_id in state.stages and state.execution.status == "RUNNING"
 
 
-def _tell(task: "asyncio.Task[None]") -> None:
+def _tell(task: "asyncio.Task[Any]") -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         _LOG.error("the slots of a stage failed", exc_info=error)

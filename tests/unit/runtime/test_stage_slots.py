@@ -8,7 +8,7 @@ from noetl.domain.events.loop import LoopMode
 from noetl.domain.execution.state import LoopWork
 from noetl.domain.work import heartbeat_of
 from noetl.kernel.errors import SparkDriverLost, SparkStartFailed
-from noetl.kernel.ids import LoopId, StageId, StepName
+from noetl.kernel.ids import ExecutionId, LoopId, StageId, StepName
 from noetl.kernel.scope import DEFAULT_SCOPE
 from noetl.runtime.control import Control, cancel_tree
 from noetl.runtime.slot_orders import frames_per_slot, slots_for
@@ -21,6 +21,7 @@ from noetl.runtime.stage_slots import (
 )
 from noetl.testing.desk_words import ended, said_to
 from tests.unit.runtime.engine_scene import ASKED, CHOSEN, CURSOR, SLOTS, Stage
+from tests.unit.runtime.worker_clock import settle
 
 
 @pytest.fixture
@@ -42,6 +43,30 @@ async def test_they_wait_for_them_after_a_pause_too(stage: Stage) -> None:
     await stage.settle()
     assert await stage.claim() == [], "a local worker is there, and free"
     await control.resume(DEFAULT_SCOPE, execution)
+    await stage.settle()
+    assert len(stage.source.orders) == 2
+    assert await stage.claim() == []
+    assert await stage.claim(stage.slot(boot=1)) == [4]
+
+
+async def test_they_wait_for_them_too_when_the_pause_ends_as_the_slots_are_let_go(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = await stage.start(ASKED)
+    control, find = Control(stage.scene.coordinator), stage.slots._find
+
+    async def resumed_a_moment_later(execution: ExecutionId, stage_id: StageId) -> object:
+        found = await find(execution, stage_id)
+        if found is None:
+            await control.resume(DEFAULT_SCOPE, execution)
+            await settle()
+        return found
+
+    monkeypatch.setattr(stage.slots, "_find", resumed_a_moment_later)
+    await control.pause(DEFAULT_SCOPE, execution)
+    stage.source.end(-1)
+    await stage.settle()
+    await settle()
     await stage.settle()
     assert len(stage.source.orders) == 2
     assert await stage.claim() == []
