@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from aiohttp.client_proto import ResponseHandler
 
 from noetl.tools import http_plain
 from noetl.tools.http import HttpTool
@@ -78,6 +79,38 @@ def test_what_is_plain_is_known_by_its_first_bytes(
 ) -> None:
     head = http_plain._head(parts[0] or b"")
     assert (head is not None and head.length <= PLAIN_BYTES_MAX) is is_plain
+
+
+class Unheard(asyncio.Transport):
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """What is answered is given by hand, bit by bit, as no real line would promise to."""
+
+
+@pytest.mark.parametrize("more", [b"", b"more than was said"])
+async def test_a_head_is_read_once_however_many_bits_the_body_comes_in(
+    monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    read: list[bytes] = []
+    head_of = http_plain._head
+
+    def counted(data: bytes) -> http_plain._Head | None:
+        read.append(data)
+        return head_of(data)
+
+    monkeypatch.setattr(http_plain, "_head", counted)
+    listening = http_plain.Listening(ResponseHandler(asyncio.get_running_loop()))
+    asked = listening.ask(Unheard(), b"")
+    body = b"".join(b"%03d;" % number for number in range(100))
+    whole = answered(body=body)
+    begin = len(whole) - len(body)
+    bits = [whole[:begin], *(whole[at : at + 4] for at in range(begin, len(whole), 4))]
+    bits[-1] += more
+    for bit in bits:
+        assert not asked.done()
+        listening.data_received(bit)
+    assert read == bits[:1]
+    answer = await asked
+    assert (answer and answer.body) == (None if more else body)
 
 
 async def test_what_a_target_says_unasked_is_no_answer_to_the_next_request(tool: HttpTool) -> None:

@@ -38,12 +38,14 @@ class _Head(NamedTuple):
 class Listening(asyncio.Protocol):
     """Stands on a connection before the session's own protocol, which reads what is not plain."""
 
-    __slots__ = ("_asked", "_behind", "_early", "is_silent", "questions")
+    __slots__ = ("_asked", "_behind", "_early", "_head", "_missing", "is_silent", "questions")
 
     def __init__(self, behind: ResponseHandler) -> None:
         self._behind = behind
         self._asked: asyncio.Future[PlainAnswer | None] | None = None
-        self._early = b""  # of an answer that has not come to its end
+        self._early: list[bytes] = []  # of an answer that has not come to its end
+        self._head: _Head | None = None  # of the same
+        self._missing = 0  # bytes of its body
         self.questions = 0
         self.is_silent = True  # since the last of them
 
@@ -63,24 +65,27 @@ class Listening(asyncio.Protocol):
         if asked is None:
             self._behind.data_received(data)
             return
-        data = self._early + data
-        head = _head(data)
-        missing = -1 if head is None else head.length - len(data) + head.begin
-        if head is None or missing < 0 or head.length > PLAIN_BYTES_MAX:
-            self._give_up(data)
-        elif missing:
-            self._early = data
-        else:
-            self._asked, self._early = None, b""
+        if self._head is None:
+            self._head = _head(data)
+            if self._head is not None:
+                self._missing = self._head.length + self._head.begin
+        self._early.append(data)
+        self._missing -= len(data)
+        head = self._head
+        if head is None or self._missing < 0 or head.length > PLAIN_BYTES_MAX:
+            self._give_up()
+        elif not self._missing:
+            body = b"".join(self._early)[head.begin :]
+            self._forget()
             if not asked.done():
-                asked.set_result(PlainAnswer(head.status, head.headers, data[head.begin :]))
+                asked.set_result(PlainAnswer(head.status, head.headers, body))
 
     def eof_received(self) -> None:
         self._behind.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._asked is not None:
-            self._give_up(self._early)
+            self._give_up()
         self._behind.connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -89,13 +94,18 @@ class Listening(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._behind.resume_writing()
 
-    def _give_up(self, data: bytes) -> None:
-        asked, self._asked, self._early = self._asked, None, b""
+    def _give_up(self) -> None:
+        asked, data = self._asked, b"".join(self._early)
+        self._forget()
         self._behind.set_response_params(read_until_eof=True)
         if data:
             self._behind.data_received(data)
         if asked is not None and not asked.done():
             asked.set_result(None)
+
+    def _forget(self) -> None:
+        self._asked, self._head = None, None
+        self._early = []
 
 
 def listening_on(connection: Connection) -> tuple[Listening, asyncio.Transport]:
