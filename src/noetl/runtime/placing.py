@@ -79,3 +79,12 @@ def place_in(annotations: Mapping[str, Any]) -> Locality | None:
         return None
     known = {level: told[level] for level in _LEVELS if isinstance(told.get(level), str)}
     return Locality(**known) if known else None
+
+
+def source_told(cursor: Mapping[str, Any]) -> Locality | None:
+    """Where a worker by frames knows its rows to be."""
+    for name in ("source_locality", "producer_locality"):
+        found = place_in({LOCALITY: cursor.get(name)})
+        if found is not None:
+            return found
+    return None

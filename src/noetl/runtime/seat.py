@@ -35,6 +35,7 @@ class Seat:
         self.is_sent_away = False  # a slot that makes room for another stage
         self.incarnation = incarnation_of(worker)
         self._listeners = 0
+        self._is_settled = asyncio.Event()  # nothing is promised
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -97,6 +98,7 @@ class Seat:
     def promise(self) -> None:
         self.free -= 1
         self.promised += 1
+        self._is_settled.clear()
 
     def free_slot(self) -> None:
         """Its work ends in the turn that is being taken: the slot can have what follows from it."""
@@ -106,15 +108,25 @@ class Seat:
         """That turn could not be appended: the work has not ended."""
         self.free -= 1
 
+    async def settled(self) -> None:
+        """Until all that was promised lies ready, or will not come."""
+        if self.promised > 0:
+            await self._is_settled.wait()
+
     def deliver(self, work: Work) -> None:
-        self.promised -= 1
+        self._end_promise()
         self.mailbox.append(work)
         self.has_mail.set()
 
     def withdraw(self) -> None:
         """The turn that promised the work could not be appended."""
-        self.promised -= 1
+        self._end_promise()
         self.free += 1
+
+    def _end_promise(self) -> None:
+        self.promised -= 1
+        if self.promised == 0:
+            self._is_settled.set()
 
     def collect(self) -> list[Work]:
         taken, self.mailbox = self.mailbox, []

@@ -1,6 +1,7 @@
 """The work desk for workers that know only stages and frames: the same desk in their words."""
 
 import asyncio
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,7 +20,6 @@ from noetl.domain.frame_messages import (
     FrameKept,
     LentFrame,
 )
-from noetl.domain.naming.locator import Locality
 from noetl.domain.projection import ProjectionQuery
 from noetl.domain.work import (
     FrameQuestion,
@@ -37,7 +37,7 @@ from noetl.kernel.errors import (
     StageNotFound,
     StageOver,
 )
-from noetl.kernel.ids import FrameId, StageId, WorkerId
+from noetl.kernel.ids import ExecutionId, FrameId, StageId, WorkerId
 from noetl.kernel.scope import Scope
 from noetl.ports.projection_store import ProjectionStore
 from noetl.ports.work_desk import WorkDesk
@@ -45,7 +45,7 @@ from noetl.results.store import ResultStore
 from noetl.runtime.coordinator import Coordinator
 from noetl.runtime.frame_outputs import report_of
 from noetl.runtime.frame_work import work_again
-from noetl.runtime.placing import LOCALITY, place_in
+from noetl.runtime.placing import source_told
 from noetl.runtime.reports import lease_of
 from noetl.runtime.running import Running
 
@@ -54,6 +54,9 @@ BOOT = "frames"
 
 LOOKS_MAX, EARLY_LOOKS_MAX, LOOK_SECONDS = 50, 5, 0.1
 """How long read models may take to hear of a frame's end: they follow the log at a distance."""
+
+HOMES_MAX = 10_000
+"""Frames of which it is remembered where they are; any other is looked for."""
 
 _STAGE = msgspec.json.Decoder(StageRow)
 _FRAME = msgspec.json.Decoder(FrameRow)
@@ -71,6 +74,7 @@ class StageDesk:
     projections: ProjectionStore
     results: ResultStore
     scope: Scope
+    _homes: OrderedDict[FrameId, ExecutionId] = field(default_factory=OrderedDict)
     _turns: WeakValueDictionary[WorkerId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def stage(self, stage_id: StageId) -> Running:
@@ -86,10 +90,9 @@ class StageDesk:
     async def frame(self, frame_id: FrameId) -> Held:
         """The open frame. Raises FrameAlreadyTerminal, FrameNotFound."""
         for looks in range(LOOKS_MAX):
-            for running in list(self.coordinator.running.values()):
-                row = running.state.frames.get(frame_id)
-                if row is not None and running.source.scope == self.scope:
-                    return Held(running, row)
+            held = self._open(frame_id)
+            if held is not None:
+                return held
             records = await self._records("frame", "frame_id", frame_id)
             for record in records:
                 ended = _FRAME.decode(record)
@@ -99,6 +102,20 @@ class StageDesk:
                 break  # nobody has ever heard of it
             await self.coordinator.held.clock.sleep(LOOK_SECONDS)
         raise FrameNotFound(f"there is no frame {frame_id}; frames are named by a claim")
+
+    def _open(self, frame_id: FrameId) -> Held | None:
+        """First where it was before: a holder speaks of its frame again and again."""
+        home = self.coordinator.running.get(self._homes.get(frame_id, ExecutionId("")))
+        if home is not None and (row := home.state.frames.get(frame_id)) is not None:
+            return Held(home, row)
+        for running in self.coordinator.running.values():
+            row = running.state.frames.get(frame_id)
+            if row is not None and running.source.scope == self.scope:
+                self._homes[frame_id] = running.execution_id
+                if len(self._homes) > HOMES_MAX:
+                    self._homes.popitem(last=False)
+                return Held(running, row)
+        return None
 
     async def claim(self, stage_id: StageId, ask: FrameAsk) -> list[LentFrame]:
         """One question of a worker at a time: it has one seat."""
@@ -117,15 +134,13 @@ class StageDesk:
     async def _claimed(self, worker: WorkerIdentity, ask: FrameAsk) -> tuple[FrameWork, ...]:
         """All that it was given; from then on nothing more is laid ready for it."""
         works = await self.desk.claim(worker, ask.requested_count, ask.wait_seconds)
-        is_coming = True
-        while is_coming:
+        while True:
             with suppress(StageOver):
                 works += await self.desk.claim(worker, 0, 0)
             seat = self.coordinator.seats.find(worker.worker_id)
-            is_coming = seat is not None and seat.promised > 0
-            if is_coming:
-                await self.coordinator.held.clock.sleep(0)
-        return _frames_of(works)
+            if seat is None or seat.promised == 0:
+                return _frames_of(works)
+            await seat.settled()
 
     async def _still_lent(self, frame_id: FrameId, ask: FrameAsk) -> LentFrame:
         """By the log, so that a server that was started anew knows it, too."""
@@ -230,7 +245,7 @@ def _worker(
         is_shared=True,
         question=question,
         command_id=ask.command_id,
-        source=_source(ask),
+        source=source_told(ask.cursor),
     )
     return WorkerIdentity(
         worker_id=ask.worker_id,
@@ -242,15 +257,6 @@ def _worker(
         near=ask.locality.preferred,
         distance_max=ask.locality.max_distance,
     )
-
-
-def _source(ask: FrameAsk) -> Locality | None:
-    """Where the worker knows its rows to be."""
-    for name in ("source_locality", "producer_locality"):
-        found = place_in({LOCALITY: ask.cursor.get(name)})
-        if found is not None:
-            return found
-    return None
 
 
 def _not_yours(row: FrameRow, reason: str) -> FrameOwnerMismatch:
