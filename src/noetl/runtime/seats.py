@@ -36,6 +36,8 @@ class Seats:
         """Stages that waited for their engine in vain."""
         self.waiting: set[StageId] = set()
         """Stages whose first slot does not come, because others have all there are."""
+        self.gave_way: set[StageId] = set()
+        """Stages that have fewer slots since than they asked for."""
         self.starving: OrderedDict[ExecutionId, frozenset[Need]] = OrderedDict()
         """Executions with work that no worker had a slot for, longest waiting first, and what
         that work needs."""
@@ -58,11 +60,16 @@ class Seats:
 
     def _may_go(self, worker: WorkerIdentity, serves: StageServed, seat: Seat | None) -> bool:
         if seat is None:  # one more of those that have some already
-            is_waited_for = bool(self.waiting - {serves.stage_id})
-            return is_waited_for and not serves.is_shared and serves.stage_id in self._served_by
+            return not serves.is_shared and self._gives_way(serves.stage_id)
         if seat.worker.boot_id == worker.boot_id:
             return seat.is_sent_away and not seat.has_work_ready
         return _is_later(seat.worker.boot_id, worker.boot_id)
+
+    def _gives_way(self, stage_id: StageId) -> bool:
+        if not self.waiting - {stage_id} or stage_id not in self._served_by:
+            return False
+        self.gave_way.add(stage_id)
+        return True
 
     def hear(self, worker_id: WorkerId, now: Instant) -> None:
         """A worker that works and asks for nothing is not lost."""

@@ -21,11 +21,10 @@ class SlotTurns:
     def __init__(self, seats: Seats, clock: Clock) -> None:
         self._seats = seats
         self._clock = clock
-        self._gave_way: set[StageId] = set()  # and have fewer slots since than they asked for
 
     def begin(self, stage_id: StageId) -> None:
         """The stage asks for all of its slots."""
-        self._gave_way.discard(stage_id)
+        self._seats.gave_way.discard(stage_id)
 
     async def come(self, stage_id: StageId, is_wanted: Callable[[], bool]) -> None:
         """Returns when the first slot of the stage is there, or nobody wants any."""
@@ -40,17 +39,18 @@ class SlotTurns:
 
     def end(self, stage_id: StageId) -> None:
         """There is room again: stages that gave way are to ask for all of their slots anew."""
-        self._gave_way.discard(stage_id)
+        self._seats.gave_way.discard(stage_id)
+        self._seats.waiting.discard(stage_id)
         if self._seats.waiting:
             return
-        for each in self._gave_way:
+        for each in self._seats.gave_way:
             self._seats.send_away(each)
-        self._gave_way.clear()
+        self._seats.gave_way.clear()
 
     def _make_room(self) -> None:
         """The stage with the most slots gives one, of several the one that came first."""
         slots = self._seats.slots_by_stage()
         if slots:
             richest = max(slots, key=lambda stage_id: slots[stage_id])
-            self._gave_way.add(richest)
+            self._seats.gave_way.add(richest)
             self._seats.send_away(richest, 1)

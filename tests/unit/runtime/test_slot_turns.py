@@ -90,12 +90,14 @@ async def test_a_stage_that_nobody_wants_any_more_takes_no_place(engine: Engine)
     assert engine.actions == ["continue", "continue"]
 
 
+@pytest.mark.parametrize("has_come", [True, False])
 async def test_a_stage_that_gave_way_asks_for_all_its_slots_when_there_is_room_again(
-    engine: Engine,
+    engine: Engine, has_come: bool
 ) -> None:
     execution = await engine.stage.start(MANY)
     await engine.pass_time(WAIT_SECONDS)
-    await engine.desk.register(engine.stage.slot(order_number=1))
+    if has_come:
+        await engine.desk.register(engine.stage.slot(order_number=1))
     await engine.stage.scene.cancel(execution)
     engine.stage.source.end(1)
     await engine.stage.settle()
@@ -106,3 +108,25 @@ async def test_a_stage_that_gave_way_asks_for_all_its_slots_when_there_is_room_a
     await engine.stage.settle()
     assert [order.slots for order in engine.stage.source.orders] == [SLOTS] * 3
     assert engine.stage.source.orders[2].stage_id == engine.stage.source.orders[0].stage_id
+
+
+async def test_a_stage_whose_further_slots_made_room_asks_for_them_again_too(
+    engine: Engine,
+) -> None:
+    await engine.stage.start(MANY)
+    poor = engine.stage.slot(order_number=1)
+    (work,) = await engine.stage.scene.claim(1, poor)
+    execution = await engine.stage.start(MANY)
+    await engine.pass_time(WAIT_SECONDS)
+    with pytest.raises(StageOver):
+        await engine.desk.register(engine.stage.slot(order_number=1, number=1))
+    await engine.desk.register(engine.stage.slot(order_number=2))
+    await engine.stage.scene.cancel(execution)
+    engine.stage.source.end(2)
+    await engine.stage.settle()
+
+    answer = await engine.desk.heartbeat(heartbeat_of(work, poor.worker_id))
+    assert answer.next_action == "wait"
+    engine.stage.source.end(1)
+    await engine.stage.settle()
+    assert engine.stage.source.orders[3].stage_id == engine.stage.source.orders[1].stage_id
