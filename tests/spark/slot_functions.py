@@ -54,5 +54,6 @@ def surroundings(slot: Slot, argument: bytes) -> bytes:
         "environment": dict(os.environ),
         "host": socket.gethostname(),
         "noetl": noetl.__file__,
+        "loaded": [os.getpid(), id(noetl), len(sys.path)],
     }
     return msgspec.json.encode(seen)

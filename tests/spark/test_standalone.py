@@ -128,6 +128,19 @@ async def test_slots_run_on_executors_with_the_code_that_was_shipped(
         assert found == {"127.0.0.1"}
 
 
+async def test_what_a_worker_has_loaded_stays_for_the_jobs_that_follow(
+    driver: SparkDriver,
+) -> None:
+    """A slot leaves open stores and sessions there."""
+    jobs: list[set[tuple[int, ...]]] = []
+    for tag in ("one", "two", "three"):
+        handle = await driver.submit(job(tag, "surroundings"))
+        said = [msgspec.json.decode(each.summary) for each in await handle.wait()]
+        jobs.append({tuple(each["loaded"]) for each in said})
+    loaded = set().union(*jobs)
+    assert len({pid for pid, *_ in loaded}) == len(loaded) < sum(map(len, jobs))
+
+
 async def test_a_slot_on_a_lost_executor_comes_back_as_its_next_incarnation(
     driver: SparkDriver, cluster: SparkCluster, tmp_path: Path
 ) -> None:

@@ -22,14 +22,21 @@ ROW_SCHEMA = "slot int, incarnation int, host string, summary binary"
 
 
 def unpack_code(path: list[str], modules: dict[str, Any]) -> None:
-    """Put the folder in the place of the archive that our code came in: some of it is run as a
-    program of its own, and those are files."""
+    """Put the folder before the archive that our code came in: some of it is run as a program of
+    its own, and those are files.
+
+    The archive stays: Spark would add a missing one for each task, and the state of a worker lives
+    in modules that are loaded once.
+    """
     for at, entry in enumerate(path):
         name = os.path.basename(entry)
         if name.startswith("noetl-") and name.endswith(".zip") and os.path.isfile(entry):
-            path[at] = _unpacked(entry)
-            for module in [each for each in modules if each.partition(".")[0] == "noetl"]:
-                del modules[module]  # loaded out of the archive, by another job
+            folder = _unpacked(entry)
+            if folder not in path:
+                path.insert(at, folder)
+                for module in [each for each in modules if each.partition(".")[0] == "noetl"]:
+                    del modules[module]  # loaded out of the archive, by another job
+            return
 
 
 def _unpacked(archive: str) -> str:

@@ -69,13 +69,31 @@ def test_a_failure_is_told_without_the_stacks_of_the_jvm() -> None:
 
 
 def test_code_that_came_in_an_archive_is_unpacked_once_and_used_from_there(tmp_path: Path) -> None:
-    archive = tmp_path / "noetl-1.0-abc.zip"
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("noetl/__init__.py", "")
+    archive = _archive(tmp_path)
     path, modules = [str(tmp_path), str(archive)], {"noetl": 1, "noetl.kernel": 2, "noetlike": 3}
     unpack_code(path, modules)
-    assert path == [str(tmp_path), str(tmp_path / "noetl-1.0-abc")]
+    assert path == [str(tmp_path), str(tmp_path / "noetl-1.0-abc"), str(archive)]
     assert (tmp_path / "noetl-1.0-abc/noetl/__init__.py").is_file()
     assert modules == {"noetlike": 3}
     unpack_code([str(archive)], modules)
     assert sorted(each.name for each in tmp_path.iterdir()) == [archive.stem, archive.name]
+
+
+def test_tasks_that_follow_in_a_worker_find_what_is_loaded(tmp_path: Path) -> None:
+    archive = _archive(tmp_path)
+    path = ["", str(archive)]
+    unpack_code(path, {})
+    seen, modules = list(path), {"noetl": 1, "noetl.bootstrap.stage_slot": 2}
+    for _ in range(2):
+        if str(archive) not in path:  # as Spark does before each task
+            path.insert(1, str(archive))
+        unpack_code(path, modules)
+    assert path == seen
+    assert len(modules) == 2
+
+
+def _archive(folder: Path) -> Path:
+    archive = folder / "noetl-1.0-abc.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("noetl/__init__.py", "")
+    return archive
