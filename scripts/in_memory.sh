@@ -10,5 +10,6 @@ if [ "${room:-0}" -lt "$room_kb_min" ] || [ "${free:-0}" -lt "$room_kb_min" ]; t
     exec "$@"
 fi
 folder=$(mktemp -d /dev/shm/tests-of-noetl.XXXXXX)
+chmod 711 "$folder" # servers that root starts as another user pass through it
 trap 'rm -rf "$folder"' EXIT
 PYTEST_DEBUG_TEMPROOT=$folder TMPDIR=$folder "$@"
