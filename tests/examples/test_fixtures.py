@@ -2,7 +2,10 @@
 
 import json
 import os
+import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from noetl.servers.seaweedfs import SeaweedS3Server
-from tests.cli.shells import Shell
+from tests.cli.shells import ANSWER_SECONDS_MAX, SLOW, Shell
 from tests.examples.test_examples import EXAMPLES, pages_api
 
 FIXTURES = EXAMPLES / "fixtures"
@@ -84,13 +87,53 @@ def test_loop_state_recovery(tmp_path: Path) -> None:
     assert {row for row, times in seen.items() if times > 1} <= {50}
 
 
+@contextmanager
+def busy_server(shell: Shell) -> Iterator["list[subprocess.Popen[str]]"]:
+    """A server whose own worker has its hands full, so that work waits for others. The processes
+    that are put into the list end with it."""
+    settings = {"NOETL_WORKER_SLOTS": "1", "NOETL_LEASE_SECONDS": "3"}
+    processes = [shell.begin("dev", "--port", "0", "--json", environment=settings)]
+    try:
+        assert processes[0].stdout is not None
+        shell.address = json.loads(processes[0].stdout.readline())["address"]
+        slow = shell.write("busy.yaml", SLOW)
+        processes.append(shell.begin("run", slow, "--set", f"file={shell.folder / 'busy'}"))
+        shell.until("busy")
+        yield processes
+    finally:
+        (shell.folder / "busy.go").touch()
+        for process in reversed(processes):
+            process.terminate()
+            process.communicate()
+
+
+@pytest.mark.servers
 def test_pvc_worker_exchange(tmp_path: Path) -> None:
+    """Two processes of `noetl worker`: the first one writes and is killed, the second one reads."""
     shell = Shell(tmp_path)
-    execution = begun(shell, "pvc_worker_exchange", "written", volume=tmp_path)
-    (tmp_path / "taken_over").touch()
-    answer = shell.json("executions", "resume", execution)
+    fixture, volume = str(FIXTURES / "pvc_worker_exchange.yaml"), f"volume={tmp_path}"
+    with busy_server(shell) as processes:
+        worker = ("worker", "--server", shell.address, "--slots", "1", "--name")
+        writer = shell.begin(*worker, "writer")
+        processes.append(writer)
+        client = shell.begin("run", fixture, "--set", volume, "--json")
+        processes.append(client)
+        shell.until("written")
+        processes.append(shell.begin(*worker, "reader"))
+        writer.kill()
+        (tmp_path / "taken_over").touch()
+        out, _ = client.communicate(timeout=ANSWER_SECONDS_MAX)
+    answer = json.loads(out)
     found = {"rows": 100_000, "amount": sum(number % 97 for number in range(100_000))}
-    assert answer["result"] == {**found, "by_another_worker": True}
+    assert (answer["status"], answer["result"]) == ("COMPLETED", found), answer["error"]
+
+
+def test_pvc_worker_exchange_fails_when_the_writer_reads(tmp_path: Path) -> None:
+    (tmp_path / "taken_over").touch()
+    fixture, volume = str(FIXTURES / "pvc_worker_exchange.yaml"), f"volume={tmp_path}"
+    answer = Shell(tmp_path).json("run", fixture, "--set", volume)
+    assert answer["status"] == "FAILED"
+    assert "the worker that wrote the file went on" in answer["error"]["message"]
 
 
 @pytest.mark.servers
