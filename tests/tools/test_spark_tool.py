@@ -131,6 +131,13 @@ async def test_what_cannot_be_meant_is_said_before_anything_runs(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    "query", [r"SELECT 'O\'Brien; x'", r'SELECT "\"; x"', "SELECT `a;b`, `c``;d` FROM t"]
+)
+async def test_quotes_are_those_of_spark(tmp_path: Path, query: str) -> None:
+    assert (await ordered(tmp_path, query=f"{query};")).query == query
+
+
+@pytest.mark.parametrize(
     ("error", "kind"),
     [
         (SparkJobFailed("t", "no such table", "AnalysisException"), "client_error"),
@@ -186,6 +193,10 @@ async def test_it_runs_where_spark_is_driven_and_says_so_elsewhere(tmp_path: Pat
     [
         ({"query": "SELECT explode(x) FROM t"}, False),
         ({"query": "WITH a AS (SELECT 1) SELECT * FROM a"}, False),
+        ({"query": r"SELECT 'it\'s; INSERT' AS `delete; it`"}, False),
+        ({"query": r"SELECT r'\', reflect('java.lang.System', 'exit', 1), '"}, True),
+        ({"query": "SELECT `reflect`('java.lang.System', 'exit', 1)"}, True),
+        ({"query": "SELECT system.builtin.reflect('java.lang.System', 'exit', 1)"}, True),
         ({"query": "INSERT INTO t SELECT 1"}, True),
         ({"query": "SELECT reflect('java.lang.System', 'exit', 1)"}, True),
         ({"query": "SELECT 1", "write": {"path": "x"}}, True),

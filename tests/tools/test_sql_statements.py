@@ -12,6 +12,7 @@ from noetl.tools.sql_parameters import bound_statements, has_sql_effect
 from noetl.tools.sql_statements import (
     DUCKDB,
     POSTGRES,
+    SPARK,
     SQLITE,
     Dialect,
     controls_transaction,
@@ -72,9 +73,28 @@ def test_a_trigger_of_sqlite_is_one_statement() -> None:
     assert len(texts(sql, SQLITE)) == 3
 
 
+@pytest.mark.parametrize(
+    ("sql", "count"),
+    [
+        (r"SELECT 'O\'Brien; x'; SELECT 2", 2),
+        (r'SELECT "say \"a;b\""; SELECT 2', 2),
+        ("SELECT 'it''s; x', \"a\"\";b\"; SELECT 2", 2),
+        (r"SELECT '\\'; SELECT 2", 2),
+        ("SELECT r'\\'; SELECT R\"\\\"; SELECT 3", 3),
+        ("SELECT `a;b``;c` FROM t; SELECT 2", 2),
+        ("SELECT 1 /* a; /* b; */ c; */; SELECT 2", 2),
+        ("SELECT 1 -- a;\\\n b; \n; SELECT 2", 2),
+        ("CREATE FUNCTION f() RETURNS INT LANGUAGE PYTHON AS $$ a; b $$; SELECT 2", 2),
+        (r"SELECT 'open\'; SELECT 2", 1),
+    ],
+)
+def test_spark_quotes_by_backslashes_and_backticks(sql: str, count: int) -> None:
+    assert len(texts(sql, SPARK)) == count
+
+
 @given(st.text(alphabet="abE'\"$;()-/*\\:?%s1 \n[]`.", max_size=60))
 def test_every_character_belongs_to_exactly_one_token(sql: str) -> None:
-    for dialect in (POSTGRES, DUCKDB, SQLITE):
+    for dialect in (POSTGRES, DUCKDB, SQLITE, SPARK):
         found = list(tokens(sql, dialect))
         assert "".join(sql[token.start : token.end] for token in found) == sql
         assert all(token.end > token.start for token in found)

@@ -21,14 +21,14 @@ from noetl.ports.tool import ToolCall, ToolFailed, ToolResult
 from noetl.ports.tool_services import ToolServices
 from noetl.tools.failures import failed
 from noetl.tools.spark_inputs import inputs_of, texts_of, write_of
-from noetl.tools.sql_statements import DUCKDB, split
+from noetl.tools.sql_statements import SPARK, split
 
 _READING: Final = frozenset(
     {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN"}
 )
 _WRITING: Final = frozenset({"INSERT", "OVERWRITE", "MERGE", "DELETE", "UPDATE", "CREATE", "INTO"})
-_FOREIGN: Final = frozenset({"REFLECT", "TRY_REFLECT", "JAVA_METHOD"})
-"""Functions that call what they please."""
+_FOREIGN: Final = frozenset({"REFLECT", "TRY_REFLECT", "JAVA_METHOD", "."})
+"""Functions that call what they please. `.` is one of a catalogue: nobody knows what it does."""
 
 _AUTHOR: Final = frozenset({"AnalysisException", "ParseException", "RequestInvalid", "SyntaxError"})
 
@@ -44,12 +44,12 @@ class SparkTool:
         query = parameters.get("query")
         if parameters.get("write") or not isinstance(query, str):
             return True
-        statements = split(query, DUCKDB)
+        statements = split(query, SPARK)
         return not all(
             statement.words
             and statement.words[0] in _READING
             and _WRITING.isdisjoint(statement.words)
-            and _FOREIGN.isdisjoint(statement.calls)
+            and _FOREIGN.isdisjoint(call.strip("`").upper() for call in statement.calls)
             for statement in statements
         )
 
@@ -100,7 +100,7 @@ class SparkTool:
 
 
 def _one_statement(query: str) -> str:
-    statements = split(query, DUCKDB)
+    statements = split(query, SPARK)
     if len(statements) != 1:
         count = len(statements)
         raise failed("client_error", f"`sql` has {count} statements; give one, or use `code`")

@@ -82,6 +82,23 @@ SQLITE: Final = Dialect(
     nested_comments=False,
 )
 
+_SPARK_COMMENT = r"(?P<space>\s+|--(?:\\\n|[^\r\n])*)|(?P<comment>/\*)"
+_SPARK_QUOTES = (
+    r"[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))"
+    r"|'(?:[^'\\]+|\\.|'')*(?:'|\\?\Z)|\"(?:[^\"\\]+|\\.|\"\")*(?:\"|\\?\Z)"
+    r"|`[^`]*(?:``[^`]*)*(?:`|\Z)"
+)
+SPARK: Final = Dialect(
+    "spark",
+    re.compile(
+        rf"{_SPARK_COMMENT}|(?P<quoted>{_SPARK_QUOTES})|(?P<dollar>\$(?:{_LETTER}\w*)?\$)"
+        rf"|(?P<word>{_LETTER}\w*)|{_NUMBER}|(?P<sign>::|.)",
+        re.DOTALL,
+    ),
+    dollar_quotes=True,
+    nested_comments=True,
+)
+
 _NAMING = frozenset({"INTO", "AS"})
 _ROUTINES = frozenset({"FUNCTION", "PROCEDURE", "TRIGGER"})
 _ROUTINE_WORDS_MAX = 6  # CREATE OR REPLACE TEMPORARY … FUNCTION
