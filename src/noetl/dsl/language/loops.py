@@ -77,7 +77,9 @@ FRAME = Record(
         "duration_ms": Key(MILLISECONDS, "`max_seconds` in milliseconds."),
         "max_bytes": Key(COUNT, "Bytes of output in a frame.", aliases=("memory_bytes",)),
         "lease_seconds": Key(SECONDS, "How long a slot may be silent."),
-        "heartbeat_seconds": Key(SECONDS, "How often a slot says that it lives."),
+        "heartbeat_seconds": Key(
+            SECONDS, "A slot says that it lives as often as this, or every 2 s if this is longer."
+        ),
         "row_concurrency": Key(COUNT, "Rows at once in a frame.", aliases=("parallelism",)),
         "process": Key(choice("row", "frame"), "Run the pipeline per row or per frame."),
         "max_attempts": Key(COUNT, "How often a frame is handed out."),
