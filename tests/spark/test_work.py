@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -16,8 +17,9 @@ from noetl.kernel.scope import Scope
 from noetl.ports.spark_jobs import SparkInput, SparkWrite
 from noetl.spark.driver import START_SECONDS_MAX, SparkDriver
 from noetl.spark.job_runner import SparkJobRunner, tag_of
+from noetl.spark.worker_daemon import FOR_SLOTS
 from tests.spark.datasets import DatasetScene, ok, order
-from tests.spark.driving import WAIT_SECONDS_MAX, driver_on, system_java
+from tests.spark.driving import WAIT_SECONDS_MAX, driver_on, job, system_java
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 
@@ -150,6 +152,33 @@ async def test_a_job_that_cannot_be_done_says_why(runner: SparkJobRunner) -> Non
         await runner.run(order("raises", code="def main(spark):\n  raise ValueError('not today')"))
     with pytest.raises(SparkJobFailed, match="finite"):
         await runner.run(order("nan", query="SELECT CAST('NaN' AS DOUBLE) AS n"))
+
+
+async def test_what_marks_the_workers_of_slots_is_seen_by_no_function(
+    runner: SparkJobRunner, driver: SparkDriver, tmp_path: Path
+) -> None:
+    """A function with it would run its code where slots leave what they hold."""
+    code = """
+import pathlib
+
+def main(spark, where):
+    seen = set()
+    (pathlib.Path(where) / "running").touch()
+    while not (pathlib.Path(where) / "go").exists():
+        seen.update(list(spark.sparkContext.environment))
+    return sorted(seen)
+"""
+    looking = asyncio.create_task(
+        runner.run(order("looks", code=code, arguments={"where": str(tmp_path)}))
+    )
+    await asyncio.to_thread(until_there, tmp_path / "running")
+    slots = await (await driver.submit(job("beside", "surroundings"))).wait()
+    (tmp_path / "go").touch()
+    seen = (await looking).value
+    assert "PYTHONHASHSEED" in seen
+    assert FOR_SLOTS not in seen
+    for slot in slots:
+        assert FOR_SLOTS in msgspec.json.decode(slot.summary)["environment"]
 
 
 async def test_who_stops_waiting_has_cancelled_the_job(

@@ -1,9 +1,7 @@
 """A slot job: N Spark tasks that run one function each, told which slot they are."""
 
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import Lock
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 SLOTS_MAX = 10_000
 ARGUMENT_BYTES_MAX = 4_000_000
 SUMMARY_BYTES_MAX = 64_000  # ids and paths go in, counts come out; data takes other ways
-
-_marking = Lock()
 
 Tag = Annotated[str, msgspec.Meta(pattern=r"^[^,]+$")]  # Spark joins tags by commas
 
@@ -68,24 +64,18 @@ def slot_frame(session: "SparkSession", job: SlotJob) -> "DataFrame":
     cloudpickle.register_pickle_by_value(slot_task)  # type: ignore[no-untyped-call]
     task = slot_task.slot_task(_closure(job), slot_task.versions())
     numbers = session.range(0, job.slots, 1, numPartitions=job.slots)
-    with _own_workers(session):
-        return numbers.mapInArrow(task, slot_task.ROW_SCHEMA)
+    frame = numbers.mapInArrow(task, slot_task.ROW_SCHEMA)
+    if "connect" not in type(session).__module__:  # there it is the server's to say
+        _give_own_workers(frame)
+    return frame
 
 
-@contextmanager
-def _own_workers(session: "SparkSession") -> Iterator[None]:
+def _give_own_workers(frame: Any) -> None:
     """Spark keeps Python workers apart by their variables: slots leave things in theirs that no
-    code of playbooks should meet. With Connect that is the server's to say."""
-    if "connect" in type(session).__module__:
-        yield
-        return
-    context = session.sparkContext
-    with _marking:  # jobs begin in threads of their own, and all see these variables
-        context.environment[FOR_SLOTS] = "1"
-        try:
-            yield
-        finally:
-            del context.environment[FOR_SLOTS]
+    code of playbooks should meet. In the plan, because the variables of the context are shared:
+    what other threads make of them at this moment would run in the workers of slots."""
+    plan = frame._jdf.queryExecution().analyzed()
+    plan.functionExpr().func().envVars()[FOR_SLOTS] = "1"
 
 
 def run_slots(session: "SparkSession", job: SlotJob) -> tuple[SlotSummary, ...]:
