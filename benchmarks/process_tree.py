@@ -1,4 +1,4 @@
-"""Processor time of a process and everything it started: Spark is three kinds of processes."""
+"""Time and memory of a process and everything it started: Spark is three kinds of processes."""
 
 import os
 from pathlib import Path
@@ -10,6 +10,16 @@ _USED = slice(11, 15)  # own time as user and system, and that of children that 
 def tree_cpu_seconds(pid: int | None = None) -> float:
     """Of the process itself by default. One that ends while we look counts with its parent."""
     return sum(map(_seconds, _tree(os.getpid() if pid is None else pid)))
+
+
+def tree_peak_mb() -> float:
+    """The most that each process had, together: what they had at once is no more than that."""
+    return sum(map(_peak_kb, _tree(os.getpid()))) / 1024
+
+
+def _peak_kb(pid: int) -> int:
+    lines = _text(Path(f"/proc/{pid}/status")).splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def _tree(pid: int) -> list[int]:

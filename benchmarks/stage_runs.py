@@ -1,6 +1,6 @@
 """Loops on an engine of their own, each run of one in a process that measures itself.
 
-python -m benchmarks.stage_runs loop ROWS | http ENGINE ROWS URL | cpu PROCESS ROWS | empty
+python -m benchmarks.stage_runs loop ENGINE ROWS | http ENGINE ROWS URL | cpu PROCESS ROWS | empty
 """
 
 import asyncio
@@ -15,8 +15,7 @@ import msgspec
 
 from benchmarks.measurement import median
 from benchmarks.playbooks import Appends, append_bare
-from benchmarks.process_tree import tree_cpu_seconds
-from benchmarks.replay import peak_memory_mb
+from benchmarks.process_tree import tree_cpu_seconds, tree_peak_mb
 from benchmarks.stage_limits import SPARK_MASTER, TRIES, WORK, kept_items
 from noetl.bootstrap.engine import Engine, open_engine
 from noetl.bootstrap.settings import Settings
@@ -42,7 +41,7 @@ workflow:
     tool: {kind: python, code: "result = list(range(ROWS))"}
     next: each
   - step: each
-    loop: {in: "{{ numbers }}", iterator: n, engine: local, spec: {mode: parallel}}
+    loop: {in: "{{ numbers }}", iterator: n, engine: ENGINE, spec: {mode: parallel}}
     tool: {kind: noop}
 """
 REQUESTS = f"""
@@ -95,14 +94,14 @@ class Run(msgspec.Struct):
     bare_cpu_seconds: float = 0.0
     stage_ms: float = 0.0
     execution_ms: float = 0.0
-    spark_share: float = 0.0  # of the frames; the engine's own slots work on a stage as well
+    spark_share: float = 0.0  # of the frames
 
 
 @asynccontextmanager
-async def _engine(folder: str, name: str = "local") -> AsyncIterator[Engine]:
-    """For Spark without slots of its own, which would take frames as well."""
+async def _engine(folder: str, *, has_worker: bool) -> AsyncIterator[Engine]:
+    """Without slots of its own where all steps are loops on Spark."""
     settings = Settings(home=f"{folder}/home", spark_master=SPARK_MASTER)
-    async with open_engine(settings, has_worker=name == "local") as engine:
+    async with open_engine(settings, has_worker=has_worker) as engine:
         yield engine
 
 
@@ -131,24 +130,26 @@ async def _timed(engine: Engine, step: str, rows: int) -> Run:
 async def _timed_once(engine: Engine) -> Run:
     started, cpu = time.perf_counter(), tree_cpu_seconds()
     execution = await _run(engine)
-    run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, peak_memory_mb())
+    run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, tree_peak_mb())
     run.spark_share = await _spark_share(engine, execution)
     return run
 
 
-async def trivial(rows: int) -> Run:
+async def trivial(name: str, rows: int) -> Run:
+    step = TRIVIAL.replace("ENGINE", name)
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
         appends = Appends()
-        async with _engine(folder) as engine:
-            await _register(engine, TRIVIAL, AT_ONCE)
+        async with _engine(folder, has_worker=True) as engine:
+            await _register(engine, step, AT_ONCE)
             await _run(engine)
-            await _register(engine, TRIVIAL, rows)
+            await _register(engine, step, rows)
             engine.coordinator.listeners.append(appends)
             started, cpu = time.perf_counter(), tree_cpu_seconds()
             execution = await _run(engine)
-            run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, peak_memory_mb())
+            run = Run(time.perf_counter() - started, tree_cpu_seconds() - cpu, tree_peak_mb())
             run.events = sum(map(sum, appends.sizes.values()))
             run.frames = len(await _dispatched(engine, execution))
+            run.spark_share = await _spark_share(engine, execution)
             await _beside(run, rows, engine, appends)
     return run
 
@@ -168,21 +169,21 @@ async def _beside(run: Run, rows: int, engine: Engine, appends: Appends) -> None
 
 async def requested(name: str, rows: int, url: str) -> Run:
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
-        async with _engine(folder, name) as engine:
+        async with _engine(folder, has_worker=name == "local") as engine:
             step = REQUESTS.replace("ENGINE", name).replace("URL", url)
             return await _timed(engine, step, rows)
 
 
 async def computed(process: str, rows: int) -> Run:
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
-        async with _engine(folder, "spark") as engine:
+        async with _engine(folder, has_worker=False) as engine:
             return await _timed(engine, _computed(process), rows)
 
 
 async def idle() -> Run:
     """Stages that have next to nothing to do, on a warm session."""
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder:
-        async with _engine(folder, "spark") as engine:
+        async with _engine(folder, has_worker=False) as engine:
             await _register(engine, _computed("frame"), 1)
             for _ in range(2):
                 await _run(engine)
@@ -223,8 +224,8 @@ async def _stage_seconds(engine: Engine, execution: ExecutionId) -> float:
 
 async def _chosen(arguments: list[str]) -> Run:
     match arguments:
-        case ["loop", rows]:
-            return await trivial(int(rows))
+        case ["loop", engine, rows]:
+            return await trivial(engine, int(rows))
         case ["http", engine, rows, url]:
             return await requested(engine, int(rows), url)
         case ["cpu", process, rows]:

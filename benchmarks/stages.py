@@ -1,9 +1,9 @@
 """`loop.1k`, `loop.1m`, `stage.http`, `stage.cpu`, `stage.empty`: beside what they cost at best.
 
 BENCH_ITEMS_MAX bounds the rows of `loop.1m`, which else takes minutes; BENCH_SECONDS_MAX, by
-default 110, is what a stage may take. Processor seconds are those
-of all processes together; `cpu_ratio` is what the same work takes without us, by what it takes with
-us, and says more than the clock does on a machine that others use.
+default 110, is what a stage may take. `loop.1k` is of local slots and of Spark. Processor seconds
+and `peak_mb` are those of all processes together; `cpu_ratio` is what the same work takes without
+us, by what it takes with us, and says more than the clock does on a machine that others use.
 """
 
 import asyncio
@@ -71,9 +71,20 @@ def _detail(run: Run, rows: int, bare_cpu: float | None = None) -> dict[str, flo
     }
 
 
-async def _loop(name: str, rows: int) -> AsyncIterator[Measurement]:
-    run = _in_a_process(Run, "stage_runs", "loop", rows)
-    yield Measurement(
+async def _loop_1k() -> AsyncIterator[Measurement]:
+    yield _loop("loop.1k", "local", 1_000)
+    yield _loop("loop.1k.spark", "spark", 1_000)
+
+
+async def _loop_1m() -> AsyncIterator[Measurement]:
+    yield _loop("loop.1m", "local", min(1_000_000, ITEMS_MAX))
+
+
+def _loop(name: str, engine: str, rows: int) -> Measurement:
+    run = _in_a_process(Run, "stage_runs", "loop", engine, rows)
+    if run.spark_share != (engine == "spark"):
+        raise NoFigure(f"{run.spark_share:.0%} of the frames of {name} were by Spark")
+    return Measurement(
         name=name,
         value=rows / run.seconds,
         unit="items/s",
@@ -141,8 +152,8 @@ async def empty() -> AsyncIterator[Measurement]:
 
 
 BENCHMARKS: dict[str, Callable[[], AsyncIterator[Measurement]]] = {
-    "loop.1k": lambda: _loop("loop.1k", 1_000),
-    "loop.1m": lambda: _loop("loop.1m", min(1_000_000, ITEMS_MAX)),
+    "loop.1k": _loop_1k,
+    "loop.1m": _loop_1m,
     "stage.http": http,
     "stage.cpu": cpu,
     "stage.empty": empty,
