@@ -249,6 +249,7 @@ class Worker:
 
     async def _deliver(self, held: Held, end: _End) -> _Handed:
         """Until it is recorded, or the lease is over. Raises ClaimLost."""
+        held.is_reporting = True
         try:
             return await self._sent(held, end.report)
         except (ClaimLost, InvariantBroken):

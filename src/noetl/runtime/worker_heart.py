@@ -93,7 +93,7 @@ class Heart:
             await self.beat(held)
         except ClaimLost:
             if held in self._held:
-                held.drop("lost")
+                held.take_away("lost")
         except InvariantBroken:
             raise
         except NoETLError:  # the desk is away: the lease still has some time

@@ -43,6 +43,7 @@ class Held:
         self.ended_as: Ending | None = None  # None: nobody has taken it from us
         self.is_leaving = False  # its worker goes: what runs may end, nothing begins
         self.is_beating = False
+        self.is_reporting = False
         self._is_paused = False
         self._is_parked = False
         self._place = place
@@ -84,7 +85,7 @@ class Held:
 
     def obey(self, action: NextAction) -> None:
         if action == "stop":
-            self.drop("stopped")
+            self.take_away("stopped")
         else:
             self._is_paused = action == "wait"
 
@@ -94,6 +95,12 @@ class Held:
         self.beat_due = self._clock.monotonic()  # nobody waits for what was cancelled meanwhile
         if self._is_parked:
             self.drop("left")
+
+    def take_away(self, why: Ending) -> None:
+        """A desk that has recorded our report refuses the beat that follows. Whoever waits for the
+        answer to a report goes on waiting: it says the same, and brings further work."""
+        if not self.is_reporting:
+            self.drop(why)
 
     def drop(self, why: Ending) -> None:
         """Nothing of it will be reported any more."""

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from noetl.adapters.memory.frame_journal import MemoryFrameJournal
-from noetl.domain.work import Call
+from noetl.domain.work import Call, LeaseAnswer
 from noetl.kernel.errors import ClaimLost
 from noetl.kernel.ids import ExecutionId, FrameId
 from noetl.pipeline.job import Hold, Job, Journal, RowResult
@@ -42,4 +44,28 @@ async def test_a_frame_that_is_refused_after_its_report_leaves_the_next_work_alo
         await settle()
 
     assert [job.command_id for job in pipelines.jobs[1:]] == ["next", "another"]
+    assert scene.worker.counts.lost == 0
+
+
+@pytest.mark.parametrize("answer", ["refusal", "stop"])
+async def test_a_beat_that_is_refused_while_the_answer_to_the_report_is_on_its_way_costs_nothing(
+    answer: str,
+) -> None:
+    pipelines = Behaving(with_an_effect)
+    scene = Scene(pipelines, slots=1, steps=LOOP)
+    scene.desk.answers_reports.clear()
+    scene.desk.chain = [(command("next"),)]
+    if answer == "refusal":
+        scene.desk.trouble = {"heartbeat": [ClaimLost("frame f1", "is over")]}
+    else:
+        scene.desk.answer = LeaseAnswer(next_action="stop")
+    async with scene.running():
+        await scene.do(frame([1]))
+        assert len(scene.desk.reports) == 1
+        await scene.clock.advance(15)
+        assert "heartbeat" in scene.desk.said
+        scene.desk.answers_reports.set()
+        await settle()
+
+    assert [job.command_id for job in pipelines.jobs[1:]] == ["next"]
     assert scene.worker.counts.lost == 0

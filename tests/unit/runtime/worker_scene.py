@@ -75,6 +75,8 @@ class Desk(DeskParts):
         self.first_index = 0  # of rows that a frame has claimed
         self.chain: list[tuple[Work, ...]] = []  # what the next reports bring
         self.trouble: dict[str, Sequence[Exception]] = {}  # by method, raised one after the other
+        self.answers_reports = asyncio.Event()
+        self.answers_reports.set()
         self._waiting: list[Work] = []
         self._has_work = asyncio.Event()
 
@@ -119,6 +121,7 @@ class Desk(DeskParts):
     async def report(self, report: Report) -> Reported:
         self._tell("report")
         self.reports.append(report)
+        await self.answers_reports.wait()
         return Reported(next_work=self.chain.pop(0) if self.chain else ())
 
     def _tell(self, method: str) -> None:
