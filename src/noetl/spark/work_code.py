@@ -17,9 +17,8 @@ class JobStopped(BaseException):  # not to be caught by `except Exception`
 
 def called(order: SparkOrder, session: Any, given: Mapping[str, Any]) -> Any:
     """What `main(spark, **inputs)` returns. Whatever it raises comes out."""
-    function = _function(order)
     try:
-        return function(session, **given)
+        return _function(order)(session, **given)
     except SystemExit as error:
         raise RuntimeError(f"the code ended its process with {error.code!r}; return") from error
 
