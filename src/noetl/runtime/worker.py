@@ -204,8 +204,7 @@ class Worker:
             end = await self._end(held)
             async with end.journal or nullcontext():
                 handed = await self._deliver(held, end)
-                # A heartbeat that is refused now must not cost us the work that follows.
-                self._heart.let_go(held)
+                self._heart.let_go(held)  # it is over: nobody need hear that it lives
         except ClaimLost:
             held.ended_as = held.ended_as or "lost"
             return _NOTHING

@@ -47,23 +47,19 @@ class Running:
     def __init__(self) -> None:
         self.is_cancelled = False
         self.ended = Event()
-        self._code_in: int | None = None  # the thread that is inside code of a playbook
+        self.code_in: int | None = None  # the thread that is inside code of a playbook
         self._stopping = Lock()
-
-    @property
-    def is_in_code(self) -> bool:
-        return self._code_in is not None
 
     def called(self, code: Callable[[], Answer]) -> Answer | None:
         """None when it was stopped. Once this has returned, nothing is raised in its thread."""
         answer = None
         try:
-            self._code_in = get_ident()
+            self.code_in = get_ident()
             answer = code()
         except JobStopped:
             pass
         finally:
-            self._code_in = None  # Python looks for such errors at calls: none is before this line
+            self.code_in = None  # Python looks for such errors at calls: none is before this line
             try:
                 with self._stopping:  # a stop that saw the code run has raised its error by now,
                     raise_in(get_ident(), None)  # which was for the code
@@ -74,7 +70,7 @@ class Running:
     def stop(self) -> None:
         """Code sees it with its next line: what Spark cancels is not all that it does."""
         with self._stopping:
-            thread = self._code_in
+            thread = self.code_in
             if thread is not None:
                 raise_in(thread, JobStopped)
 

@@ -73,7 +73,7 @@ def test_a_stop_that_comes_while_the_code_is_left_hits_nothing_behind_it(
         """The code ends between the look at it and the stop."""
         if error is not None:
             may_end.set()
-            while job.running.is_in_code:
+            while job.running.code_in is not None:
                 pass
         at_once(thread, error)
 
@@ -94,4 +94,4 @@ def test_what_code_raises_comes_out_of_it() -> None:
     running = Running()
     with pytest.raises(ZeroDivisionError):
         running.called(lambda: 1 // 0)
-    assert not running.is_in_code
+    assert running.code_in is None
